@@ -3,6 +3,7 @@ package firqnats
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -110,6 +111,9 @@ func Join(ctx context.Context, nc *nats.Conn, s *actor.System, o Options) (*Node
 		return nil, invalid("Join: the System is in a cluster already")
 	}
 	if err := n.join(ctx); err != nil {
+		if why := nc.LastError(); errors.Is(why, nats.ErrPermissionViolation) { // the server drops the request, and says so aside
+			err = errors.Join(err, why)
+		}
 		n.unsubscribe()
 		n.end()
 		systems.Delete(s)

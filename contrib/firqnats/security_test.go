@@ -153,3 +153,24 @@ func TestJoinWithoutDeadline(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A connection without the rights: Join says what it was refused.
+func TestJoinWithoutRights(t *testing.T) {
+	no := &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"$JS.API.>"}}}
+	s := must(server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+		Users: []*server.User{{Username: "web", Password: "secret", Permissions: no}}}))(t)
+	s.Start()
+	defer func() { s.Shutdown(); s.WaitForShutdown() }()
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the server does not start")
+	}
+	nc := must(nats.Connect(s.ClientURL(), nats.UserInfo("web", "secret"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})))(t)
+	defer nc.Close()
+	sys := must(actor.New(actor.Config{}))(t)
+	defer func() { _ = sys.Close() }()
+	ctx, end := context.WithTimeout(bounded(t), 300*time.Millisecond)
+	defer end()
+	if _, err := Join(ctx, nc, sys, options(t)); !errors.Is(err, nats.ErrPermissionViolation) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "$JS.API.") {
+		t.Error(err)
+	}
+}

@@ -8,8 +8,21 @@ import (
 	"github.com/firq-go/firq/actor"
 )
 
-// begin takes the record, and starts the actor.
+// begin starts the actor, and says why not if that ends the goroutine.
 func (a *activation) begin() {
+	over := false
+	defer func() {
+		if !over { // runtime.Goexit in start or in Store.Load
+			a.giveBack()
+			a.leave("", notSent(actor.ErrGoexit), false)
+		}
+	}()
+	a.takeAndStart()
+	over = true
+}
+
+// takeAndStart takes the record, and starts the actor.
+func (a *activation) takeAndStart() {
 	n := a.n
 	ctx, end := context.WithTimeout(n.ctx, n.o.Lease)
 	owner, err := a.own.take(ctx, a)
