@@ -127,6 +127,27 @@ func TestBackoffAndIntensity(t *testing.T) {
 	}
 }
 
+// Nor do the waits of other children, which overlap with its own.
+func TestIntensityBesideOthers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{})
+		defer s.Close()
+		p := sup(t, s, "", Supervision{MaxRestarts: 5, Within: 50 * time.Millisecond, Backoff: time.Second})
+		r, n := must(t, p, "", fresh), 0
+		for ; n < 20 && p.Err() == nil; n++ {
+			for _, x := range []Ref[*box]{r, must(t, p, "", fresh)} {
+				_, _ = do.Call(bg, x, boom)
+				synctest.Wait()
+			}
+			_, _ = do.Call(bg, r, get) // it is up, or has ended
+			time.Sleep(2 * time.Millisecond)
+		}
+		if n != 6 {
+			t.Errorf("it gives up after %d failures", n)
+		}
+	})
+}
+
 // Failures further apart than Within are no reason to give up, also after a backoff; nor are any, if
 // restarts are unlimited.
 func TestRareFailures(t *testing.T) {

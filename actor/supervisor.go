@@ -128,24 +128,29 @@ type restart struct {
 // while the child that has failed waits for the end of a backoff: otherwise a Backoff would
 // keep any child from failing too often.
 func (p *supervisor) restarts(child *actor, now time.Time) (n int) {
-	var all, own time.Duration // of the backoffs since
+	var group, longest time.Duration // of the backoffs since: those of groups, the most of any child alone
+	alone := map[*actor]time.Duration{}
+	keep := len(p.recent)
 	// From the youngest: the waits since a restart are summed up on the way.
 	for i, r := range slices.Backward(p.recent) {
-		all += r.wait
-		// The waits of this child: alone, or with its group.
-		if r.of == nil || r.of == child {
-			own += r.wait
+		if r.of == nil {
+			group += r.wait
+		} else {
+			alone[r.of] += r.wait
+			longest = max(longest, alone[r.of])
 		}
 		ago := now.Sub(r.at)
-		if ago-all > p.v.Within { // no child counts it any more, nor those before
-			// So the list is as long as the restarts in Within, and does not grow for ever.
-			p.recent = p.recent[i+1:]
-			break
+		// Some child counts it. The waits of several overlap, so an older restart may count for one where
+		// a younger one counts for none: all are looked at.
+		if ago-longest-group <= p.v.Within {
+			keep = i
 		}
-		if ago-own <= p.v.Within {
+		if ago-alone[child]-group <= p.v.Within {
 			n++
 		}
 	}
+	// So the list is as long as what may count, and does not grow for ever.
+	p.recent = p.recent[keep:]
 	return n
 }
 
