@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -114,5 +115,34 @@ func TestCircleOverThreeNodes(t *testing.T) {
 	}
 	for i, k := range kinds { // and nothing waits
 		must(add.Call(ctx, k.Ref(fmt.Sprint(i)), 0))(t)
+	}
+}
+
+// Two chains that cross over nodes wait for each other, and end by their deadlines; then both actors go on.
+func TestChainsThatCross(t *testing.T) {
+	ka, kb := pair(t)
+	ctx, end := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer end()
+	nop := program(t, "nop", func(*tally, *actor.Ctx) (string, error) { return "", nil })
+	var both sync.WaitGroup
+	both.Add(2)
+	cross := func(k *Kind[*tally], to string) func(*tally, *actor.Ctx) (string, error) {
+		return func(_ *tally, c *actor.Ctx) (string, error) {
+			both.Done()
+			both.Wait()
+			return run.Call(c, k.Ref(to), nop)
+		}
+	}
+	fa := run.Start(ctx, ka.Ref("a"), program(t, "a", cross(ka, "b")))
+	fb := run.Start(ctx, kb.Ref("b"), program(t, "b", cross(kb, "a")))
+	for _, f := range []*actor.Future[string]{fa, fb} {
+		if _, err := f.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, actor.ErrDeadlock) {
+			t.Error(err)
+		}
+	}
+	for _, k := range []*Kind[*tally]{ka, kb} {
+		for _, key := range []string{"a", "b"} {
+			must(add.Call(bounded(t), k.Ref(key), 1))(t)
+		}
 	}
 }
