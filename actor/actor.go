@@ -116,6 +116,7 @@ func (a *actor) ended() <-chan struct{} {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	// Under mu, as finish closes it under mu.
 	if a.done == nil {
 		a.done = make(chan struct{}) // finish sets closedChan if there is none by then
 	}

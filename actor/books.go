@@ -65,6 +65,8 @@ func (s *System) Stats() Stats {
 		a.mu.Unlock()
 	}
 	s.sumMu.Unlock()
+	// A message that is accepted while the loop runs is counted or not, but never as handled
+	// without being accepted.
 	st.Handled, st.Waiting = out, int(in-out)
 	st.Accepted = in + st.DeadLetters + st.Cancelled
 	return st
@@ -93,6 +95,7 @@ func (a *actor) refused(err error) error {
 		return err
 	}
 	s := a.sys()
+	// Refused messages are in no other counter: they were never accepted.
 	s.rejected.Add(1)
 	if m := s.cfg.Metrics; m != nil {
 		s.hookHere("Metrics.Refused", func() { m.Refused(a.kindName(), err) })

@@ -66,6 +66,8 @@ func (s *System) Shutdown(ctx context.Context) error {
 		case <-s.stopped:
 			return nil
 		case <-ctx.Done():
+			// The caller's time is over: the rest is ended as Close does it,
+			// and the error says that it was not worked off.
 			_ = s.Close()
 			return ctx.Err()
 		}
@@ -74,9 +76,12 @@ func (s *System) Shutdown(ctx context.Context) error {
 	s.gently.Store(true)
 	// One after the other, each with its children: the next begins when the last is gone.
 	for k := s.youngest(s.root); k != nil; k = s.youngest(s.root) {
+		// Without a reason, so Err is nil. Its mailbox is empty: that was waited for.
 		k.terminate(nil)
 		select {
 		case <-s.rootNudge:
+			// The end of a child of the root, perhaps of this one: the loop looks which is the
+			// youngest now.
 		case <-s.stopped:
 			return nil
 		case <-ctx.Done():
@@ -107,6 +112,7 @@ func (s *System) still() (sum uint64, still bool) {
 	// No actor moves to the sums during the look.
 	s.sumMu.Lock()
 	defer s.sumMu.Unlock()
+	// Of actors that have ended, too: one that came and went in between changes it.
 	sum = s.in + s.out
 	for a := range s.names.all() {
 		a.mu.Lock()
@@ -157,6 +163,7 @@ func (s *System) Close() error {
 	c := s.newCtx()
 	s.endChildren(s.root, c)
 	s.dropCtx(c)
+	// later looks at closed under this lock, so no timer is added behind the loop.
 	s.keepMu.Lock()
 	for t := range s.timers {
 		t.Stop()

@@ -171,6 +171,7 @@ func (c *Ctx) ended() error {
 func (c *Ctx) Deadline() (at time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// Marked first: what is made now has to be cleaned when the handler returns.
 	if !c.marked() {
 		return at, false
 	}
@@ -232,6 +233,8 @@ func (c *Ctx) Value(key any) any {
 		return c
 	}
 	c.mu.Lock()
+	// Under mu as a pair; the look-up itself runs code of the user's contexts, and so without
+	// it.
 	std, b, kept := c.std, c.base, c.kept
 	c.mu.Unlock()
 	switch {
@@ -269,6 +272,8 @@ func valuesOf(ctx context.Context, c *Ctx) context.Context {
 	case c.st.Load() == live: // with a ctx to serve, it would be slow
 		return nil
 	default:
+		// A timeout or a call in progress has marked the Ctx, but there is nothing to take
+		// values from.
 		if ctx = c.served(); ctx == nil {
 			return nil
 		}

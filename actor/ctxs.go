@@ -71,10 +71,12 @@ func (s *System) doneCtx(c, cc *Ctx) {
 			c.child = nil
 			s.dropCtx(cc)
 		}
+		// Last: from here on another goroutine of the handler may take the child.
 		c.lent.Store(false)
 		return
 	}
 	s.ctxMu.Lock()
+	// A burst of callers leaves some spare ones behind, not one for each.
 	if len(s.spare) < spares && !cc.kept {
 		s.spare = append(s.spare, cc)
 	} else {

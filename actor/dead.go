@@ -38,6 +38,7 @@ func (a *actor) deadLetters(chain *envelope, why error) {
 	for e := chain; e != nil; {
 		// Before the letter is given back: then next is of another chain.
 		next := e.next
+		// Letters go out one by one, and none may drag the chain into the pool.
 		e.next = nil
 		if b := e.run.bundle(); b != nil {
 			a.deadPack(b, why)

@@ -41,9 +41,11 @@ func (m *Method[S, Req, Res]) Deliver(ctx context.Context, to Ref[S], tell bool,
 			m.deliverAway(ctx, to, tell, req, err, done)
 			return
 		}
+		// Accepted, or waiting for room: done is called by what comes of it.
 		if err = m.deliver(ctx, a, c, tell, req, done); err == nil {
 			return
 		}
+		// nil: the actor of the key has ended, and the loop asks for its next activation.
 		if err = to.awaitNext(ctx, c, a, err); err != nil {
 			err = a.refused(err)
 		}
@@ -73,6 +75,7 @@ func (m *Method[S, Req, Res]) deliver(ctx context.Context, a *actor, c *Ctx, tel
 		l.req, l.ctx = req, valuesOf(ctx, c)
 		d.e = &l.envelope
 	} else {
+		// Not pooled, since its reply may come after everything here has returned.
 		k := m.apart(ctx, a, c, req)
 		// Before the post: the answer may come before post returns.
 		k.f.then = func() { k.delivered(c, done) }
@@ -137,6 +140,7 @@ func (k *ask[S, Req, Res]) delivered(c *Ctx, done func(any, error)) {
 	// take its time.
 	s.hookHere("Deliver", func() {
 		var none Res
+		// As in Future.Wait: res belongs to the handler unless the handler has answered.
 		if k.f.st.Load() == left || k.f.foreign {
 			done(none, k.f.err)
 		} else {
@@ -152,6 +156,8 @@ func (m *Method[S, Req, Res]) deliverAway(ctx context.Context, to Ref[S], tell b
 		done(nil, err)
 		return
 	}
+	// The actor has moved on to another process: this one passes the message on, and the reply
+	// back.
 	f := m.startAway(ctx, to, req, nil)
 	go func() {
 		res, err := f.Wait(ctx)

@@ -65,12 +65,14 @@ func (a *actor) fail(m *method, why error, gone bool) {
 
 // failure lets a failure be heard of.
 func (s *System) failure(f Failure) {
+	// The program hears of it in one way: by its hook or by the log.
 	if hook := s.cfg.OnFailure; hook != nil {
 		s.hook("OnFailure", func() { hook(f) })
 		return
 	}
 	args := []any{"actor", f.Name, "method", f.Method, "error", f.Err}
 	text := "actor: failed"
+	// The stack is the one thing that the error's text does not have.
 	switch p := (*PanicError)(nil); {
 	case f.Method == "":
 		text, args = "actor: a supervisor gives up", []any{"supervisor", f.Name, "error", f.Err}
@@ -127,6 +129,8 @@ func (a *actor) stop(ctx context.Context) error {
 	if a == nil {
 		return nil
 	}
+	// For the rule of deadlocks: a handler that stops its own actor, or one that waits for it,
+	// would wait for ever.
 	c, err := sender(ctx)
 	if err != nil {
 		return err
@@ -136,6 +140,7 @@ func (a *actor) stop(ctx context.Context) error {
 	// Whatever state it is in: an incarnation that comes later works the mailbox off, and then
 	// the actor ends.
 	a.draining = true
+	// If nothing waits the actor ends in its next turn; otherwise after its last message.
 	a.unlockWake(c)
 	return a.awaitDone(ctx, c)
 }

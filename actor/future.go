@@ -28,10 +28,12 @@ func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Fu
 	if err != nil {
 		return &Future[Res]{err: err}
 	}
+	// As in Tell: the actor, or today's of a key.
 	a, err := to.actor(ctx, c)
 	if a == nil {
 		return m.startAway(ctx, to, req, err)
 	}
+	// A ctx that has ended starts nothing.
 	if err = ctxErr(ctx, c); err != nil {
 		return &Future[Res]{err: a.refused(err)}
 	}

@@ -87,6 +87,7 @@ func (p *supervisor) endNext() bool {
 // startNext starts the oldest of the set that is down; true: none is.
 func (p *supervisor) startNext() bool {
 	for len(p.set) > 0 {
+		// The oldest that was not looked at: those before it are up.
 		k := p.set[0]
 		k.mu.Lock()
 		life := k.life
@@ -153,9 +154,12 @@ func (p *supervisor) startAll() {
 	p.set = p.a.sys().children(p.a)
 	for _, k := range p.set {
 		k.mu.Lock()
+		// restartsInGroup for the rule of deadlocks: the start of one waits for those of the
+		// older ones.
 		k.extra().delay, k.x.restartsInGroup = backoff{}, true
 		k.mu.Unlock()
 	}
+	// The steps of a group's restart do the rest, in the next turn of the supervisor.
 	p.phase = startingSet
 	p.unwaitStarts()
 	p.a.nudge()

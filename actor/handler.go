@@ -213,6 +213,7 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 		}
 		// Before the caller hears of it: its next call waits for the next incarnation.
 		a.fail(e.m, fail, false)
+		// A Tell has no caller: its failure is only heard of by OnFailure or the log.
 		if e.call != nil {
 			e.call.refuse(fail, taken)
 		}
@@ -220,9 +221,11 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 		a.abandonMetric(-1)
 		return true
 	}
+	// A worker that sleeps must not keep the state of an actor that has ended.
 	c.state = nil
 	if c.out.stashed {
 		failpoint.At("stash")
+		// A tell of a pack leaves it, as the others go on.
 		if b := e.run.bundle(); b != nil {
 			e = b.single(b.packed().at)
 		}

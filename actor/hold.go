@@ -37,13 +37,17 @@ func (a *actor) enter(c *Ctx) {
 func (a *actor) letGo(c *Ctx) (ready bool) {
 	// What c holds is decided under mu: its timeout may take it at the same time.
 	hold := c.hold
+	// From here on no other goroutine takes it from c a second time.
 	c.hold = holdNothing
+	// Its turn is free; whether a message or a handler that has waited gets it is decided in
+	// the same step.
 	if hold == holdTurn {
 		a.cur.Store(nil)
 		return a.releaseLocked()
 	}
 	a.dropHolder(c)
 	if hold == holdRead {
+		// The last reader makes way for writers, steps, and handlers that want the turn.
 		a.x.readers--
 	} else {
 		a.x.suspended--

@@ -22,10 +22,12 @@ func (s *System) later(d time.Duration, f func()) {
 	if s.closed.Load() {
 		return
 	}
+	// Most Systems have no backoff and no idle actors.
 	if s.timers == nil {
 		s.timers = map[*time.Timer]struct{}{}
 	}
 	var t *time.Timer
+	// Under keepMu: one that rings immediately waits until it is noted below.
 	t = time.AfterFunc(d, func() {
 		s.keepMu.Lock()
 		// It has rung: Close has nothing to stop, and f may set the next one.

@@ -77,6 +77,7 @@ func (l *idlers) look() {
 	defer l.mu.Unlock()
 	// Those that have come in between go behind.
 	l.list = append(stay, l.list...)
+	// Without actors it stops, and the next add begins again.
 	if l.looked = len(l.list) > 0; l.looked {
 		l.sys.later(l.step, l.look)
 	}
@@ -103,6 +104,7 @@ func (e *idler) again() bool {
 	if still {
 		e.quiet++
 	}
+	// Two steps between three looks: the whole time, and up to half of it more.
 	if e.quiet < 3 {
 		a.mu.Unlock()
 		return true

@@ -28,6 +28,7 @@ func (c *Ctx) dropKid(f *call) {
 	}
 	n := len(c.kids) - 1
 	last := c.kids[n]
+	// The last one takes its place; if it is the last itself, the next lines take it out.
 	c.kids[f.kid-1], last.kid = last, f.kid
 	c.kids[n] = nil // or the Ctx would keep it, for as long as the worker lives
 	c.kids, f.kid = c.kids[:n], 0

@@ -55,6 +55,7 @@ func NewKind[S any](p Parent, name string, start func(c *Ctx, key string) (S, er
 	if err != nil {
 		return nil, err
 	}
+	// Nothing is started: an actor costs something with its first message only.
 	k := &Kind[S]{up: up, start: start}
 	// Once for all actors of the kind: they share it, so an option costs no memory for each.
 	set, err := s.settle(s.childDefaults(up), opts)
@@ -110,12 +111,14 @@ func (k *Kind[S]) find(ctx context.Context, c *Ctx, key string) (*actor, error) 
 	// Again after each start that another sender has begun and that has come to nothing.
 	for {
 		k.mu.Lock()
+		// Once more under the lock: the start may have been over in between.
 		if a := k.live.get(key); a != nil {
 			k.mu.Unlock()
 			return a, nil
 		}
 		st := k.starts[key]
 		if st == nil {
+			// The key becomes part of the start, so a supervisor can start the actor again.
 			start := func(c *Ctx) (S, error) { return k.start(c, key) }
 			// The actor is made now, and started below: senders that wait need one for the rule
 			// of deadlocks.
@@ -196,6 +199,7 @@ func (k *Kind[S]) await(ctx context.Context, c *Ctx, st *startUp) (*actor, error
 	st.waiting = append(st.waiting, f)
 	k.mu.Unlock()
 	failpoint.At("await start")
+	// The start may need the actor whose handler sends: then neither would go on.
 	if err := c.waitsFor(f); err != nil {
 		if f.leave(err) {
 			return nil, a.refused(err)

@@ -104,10 +104,13 @@ var next = func() (t [lives][events]life) {
 	}
 	for on, states := range ignored {
 		for _, from := range states {
+			// Late news of a goroutine that did not know: nothing changes.
 			t[from][on] = from
 		}
 	}
 	for _, r := range transitions {
+		// The rows come last: a pair in both lists would be a mistake, which TestLifeTable
+		// finds.
 		t[r.from][r.on] = r.to
 	}
 	return t
@@ -198,6 +201,7 @@ func (a *actor) spent() bool {
 	if n == 0 || a.x == nil {
 		return n == 0
 	}
+	// One by one, as their number is needed nowhere else.
 	for e := a.x.stash.first; e != nil; e = e.next {
 		n--
 	}

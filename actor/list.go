@@ -37,6 +37,7 @@ func (s *System) Actors() iter.Seq[Info] {
 func (a *actor) info() (in Info, ok bool) {
 	s := a.sys()
 	s.tree.Lock()
+	// Under the tree's lock, as adopt sets it.
 	up := a.up
 	s.tree.Unlock()
 	a.mu.Lock()

@@ -32,6 +32,7 @@ func (a *actor) line(p firq.Priority) *list {
 func (a *actor) has(p firq.Priority) *list {
 	switch {
 	case p == firq.PriorityNormal:
+		// Without a look at extra, which most actors do not have.
 		return &a.mail
 	case a.x == nil || a.x.lines == nil:
 		return nil
@@ -102,6 +103,7 @@ func (a *actor) victim(p firq.Priority) *envelope {
 		}
 		// The policy says which end of the line goes.
 		e, next := l.first, func(e *envelope) *envelope { return e.next }
+		// The newest of those that wait, not the one that comes.
 		if a.set.box.Policy == firq.DropNewest {
 			e, next = l.last, func(e *envelope) *envelope { return e.prev }
 		}
@@ -146,6 +148,7 @@ func (a *actor) empty() (chain *envelope) {
 	var all list
 	a.each(func(l *list) bool { all.takeAll(l); return true })
 	if a.x != nil {
+		// What was put aside comes last.
 		all.takeAll(&a.x.stash)
 	}
 	for e := all.first; e != nil; e = e.next {
@@ -167,6 +170,7 @@ func (a *actor) refuseChain() (chain *envelope) {
 			if e.call != nil && e.call.inChain {
 				e.unlink()
 				a.lose()
+				// Out of all lists, next is free to link what is going to be refused.
 				e.next, chain = chain, e
 			}
 			e = next

@@ -109,6 +109,7 @@ type tellOf[S, Req, Res any] struct {
 func (m *Method[S, Req, Res]) newTell() *tellOf[S, Req, Res] {
 	e, _ := m.tells.Get().(*envelope)
 	if e == nil {
+		// Message and envelope are one allocation; run points back at the whole.
 		l := &tellOf[S, Req, Res]{of: m}
 		l.m, l.run = &m.method, l
 		return l
@@ -171,6 +172,7 @@ func (m *Method[S, Req, Res]) ask(ctx context.Context, a *actor, c *Ctx, req Req
 // apart returns a call whose caller does other things before it waits, if it waits at all. It is not
 // pooled.
 func (m *Method[S, Req, Res]) apart(ctx context.Context, a *actor, c *Ctx, req Req) *ask[S, Req, Res] {
+	// The reply, the state of the call and the envelope in one allocation.
 	k := &ask[S, Req, Res]{of: m, req: req}
 	k.m, k.run, k.call, k.f.env = &m.method, k, &k.f, &k.envelope
 	k.f.caller.Store(c)

@@ -18,6 +18,7 @@ const nameShards = 64
 // names are the actors by name: a map in parts, each with its own lock.
 // One of these for a System, and one for each Kind: there the names are keys.
 type names struct {
+	// Of this table: a name that fills one part of it fills no other table's.
 	seed   maphash.Seed
 	made   atomic.Uint64
 	shards [nameShards]nameShard

@@ -147,6 +147,7 @@ func (s *System) settle(base *settings, opts []Option) (*settings, error) {
 		if opt == nil {
 			return nil, invalid("an Option is nil")
 		}
+		// The first error ends it: nothing has been made yet.
 		if err := opt(&o); err != nil {
 			return nil, err
 		}

@@ -93,6 +93,7 @@ func (p *pool) pass(sl *slot) {
 	// The goroutine that has become spare last: its stack is still in the cache.
 	if n := len(p.spares); n > 0 {
 		w := p.spares[n-1]
+		// Or the list would keep a goroutine's memory that has ended.
 		p.spares[n-1] = nil
 		p.spares = p.spares[:n-1]
 		p.mu.Unlock()
@@ -156,6 +157,7 @@ func (p *pool) takeNext(w *worker, sl *slot) *actor {
 	if a == nil || !sl.next.CompareAndSwap(a, nil) {
 		return nil
 	}
+	// Behind the virtual time it would be the first of the queue in any case.
 	if ahead := a.used - p.q.Now(); ahead > 0 && (ahead >= p.sys.slice || w.now-w.took >= p.sys.slice) && p.q.Any() {
 		p.push(turnOf(a))
 		return nil
@@ -222,10 +224,12 @@ func (p *pool) pop(w *worker, sl *slot) (entry, bool) {
 		// Before it sleeps it lets others run for a moment: waking costs microseconds, and the
 		// next message is often on its way.
 		if !p.q.Any() || p.sys.shuffle != nil {
+			// Any is a load per shard: a look costs less than what Gosched does.
 			for i := 0; i < spins && !p.q.Any(); i++ {
 				runtime.Gosched()
 			}
 			if p.sys.shuffle != nil {
+				// All that will be ready at this instant shall be there to choose from.
 				p.sys.shuffle.settle()
 			}
 			w.now = p.sys.now()
@@ -313,6 +317,8 @@ func (p *pool) waits() bool {
 		return true
 	}
 	for _, sl := range p.slots {
+		// These wait too, although they are in no queue: for a handler that was expected to be
+		// short.
 		if sl.next.Load() != nil {
 			return true
 		}

@@ -40,6 +40,7 @@ func (a *actor) post(e *envelope, c *Ctx, from origin) error {
 		a.mu.Unlock()
 		return err
 	}
+	// At most one goes for one that comes.
 	var evicted *envelope
 	if from != fromSystem && a.full() {
 		switch a.set.box.Policy {
@@ -106,6 +107,7 @@ func (a *actor) askRoom(ctx context.Context, c *Ctx, e *envelope) (*roomer, erro
 	failpoint.At("queue for room")
 	if c != nil {
 		failpoint.Lock(&graph, "waits for room")
+		// graph is held over the lock of the actor, in this order everywhere.
 		defer endWalk()
 	}
 	a.mu.Lock()

@@ -87,6 +87,7 @@ func (a *actor) dropped() {
 	if a.turn == ready {
 		a.turn = idle
 		if a.owesTurn() {
+			// The handler that takes it was waiting for exactly this turn.
 			a.turn = busy
 			a.handOver()
 		}

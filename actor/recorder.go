@@ -145,6 +145,7 @@ func (r *Recorder) Recorded() Recorded {
 	// Copies: the caller may keep them, and change them.
 	all := Recorded{Handoffs: r.handoffs.Load(), Waited: r.waited.Snapshot()}
 	r.kinds.Range(func(name, v any) bool {
+		// One kind: its counters are read one after the other, while turns go on.
 		k := v.(*kindRecorder)
 		one := KindRecord{
 			Kind: name.(string), Turns: map[string]uint64{}, Refused: map[string]uint64{},
@@ -154,6 +155,7 @@ func (r *Recorder) Recorded() Recorded {
 		// Every label is there from the beginning, with 0: a series that appears only with its
 		// first event has no rate.
 		for why := range k.turns {
+			// By name, as exporters make labels of them.
 			one.Turns[TurnEnd(why).String()] = k.turns[why].Load()
 		}
 		for i, why := range refusals {

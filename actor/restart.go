@@ -88,6 +88,7 @@ func (p *supervisor) end() {
 	was := p.over
 	p.over = true
 	p.mu.Unlock()
+	// The step comes again with the end of each child.
 	if was {
 		return
 	}
@@ -214,11 +215,14 @@ func (p *supervisor) failure(e loss) bool {
 	p.why = e.why
 	p.logRestart(e.child, n+1)
 	if alone {
+		// The supervisor itself goes on: others may fail, and be restarted, in between.
 		p.a.sys().later(r.wait, e.child.requestStart)
 		return true
 	}
 	found := false
 	var set []*actor
+	// Those that belong to the group for what was before: a group in progress, or the siblings
+	// of a child that is gone.
 	was := map[*actor]bool{}
 	for _, k := range slices.Concat(p.set, e.younger) {
 		was[k] = true

@@ -46,6 +46,7 @@ func (h *shuffle) intn(n int) int {
 
 // random returns a number from 0 to n-1.
 func (s *System) random(n int64) int64 {
+	// Jitter is part of the order that a seed stands for.
 	if h := s.shuffle; h != nil {
 		h.mu.Lock()
 		defer h.mu.Unlock()

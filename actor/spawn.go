@@ -151,6 +151,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 	// From here on the parent ends it, and so does Close.
 	// The parent has ended in between, or the System ends.
 	if err := s.adopt(up, a, c); err != nil {
+		// It was never a child, so nothing else takes its name away.
 		s.retire(a)
 		if a.set.dedicated {
 			a.x.pool.close()
@@ -165,7 +166,9 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 		}
 		// As for a call on this goroutine: the start is a handler inside that of its caller.
 		cc := s.childCtx(own)
+		// After the end of a start that has failed, too: its walk may still come by this Ctx.
 		defer s.doneCtx(own, cc)
+		// The turn is here since the actor was made.
 		cc.hold = holdTurn
 		err = a.open(cc, c, first, true)
 	}

@@ -50,6 +50,7 @@ func (a *actor) stash(e *envelope) {
 		}
 	}
 	if a.life != stopping && !full {
+		// From here on a caller that leaves takes it from this list.
 		a.extra().stash.push(e)
 		a.mu.Unlock()
 		return

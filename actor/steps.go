@@ -28,6 +28,7 @@ func (a *actor) step(c *Ctx) {
 		// A supervisor, whose work is done in steps: its children have news.
 		a.mu.Unlock()
 		if x.sup != nil {
+			// Without mu: the supervisor takes the locks of its children.
 			x.sup.step()
 		}
 		return
@@ -239,6 +240,7 @@ func (a *actor) finish() {
 	watchers := x.watchers
 	x.watchers = nil // from now on a Watch tells by itself
 	if a.done == nil {
+		// Nobody has asked for it yet, and so all that ask later get one that is closed.
 		a.done = closedChan
 	} else {
 		close(a.done)
@@ -246,6 +248,7 @@ func (a *actor) finish() {
 	a.mu.Unlock()
 	if watchers != nil {
 		for e := watchers.Front(); e != nil; e = e.Next() {
+			// Without any lock: a Down is posted into the mailbox of another actor.
 			e.Value.(*Watching).tell(Down{a.name, why})
 		}
 	}

@@ -59,6 +59,7 @@ func Supervise(p Parent, name string, v Supervision, opts ...Option) (*Superviso
 	if p == nil {
 		return nil, invalid("Supervise: the parent is nil")
 	}
+	// A supervisor may be a child of an actor, of another supervisor, or of the System.
 	s, up, c, err := p.home()
 	if err != nil {
 		return nil, err

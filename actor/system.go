@@ -80,6 +80,7 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 	// Only by default: with a time of its own the program has decided, and an order by seed
 	// must not depend on other goroutines.
 	sees := c.Handoff == 0 && sh == nil
+	// The copy of the user's Config, with all defaults in it.
 	c, err := c.resolve()
 	if err != nil {
 		return nil, err
@@ -95,6 +96,8 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 	// ends.
 	s.root = &actor{set: s.defaults, life: alive, x: &extra{}}
 	if sees {
+		// nil with a Go that does not count goroutines by what they do: then a shorter time
+		// decides.
 		s.see(newMeter())
 	}
 	// The workers begin here: all that they use is there.

@@ -172,6 +172,7 @@ func (c *Ctx) late(a *actor, m *method, run uint64, mode TimeoutMode) {
 // reportLate calls the hooks for a handler that has run for its timeout.
 func (s *System) reportLate(a *actor, m *method, mode TimeoutMode, elapsed time.Duration) {
 	s.metric("Metrics.Timeout", func(to Metrics) { to.Timeout(a.kindName(), m.name, mode) })
+	// What the handler was, not what it is: by now it may have returned.
 	h := SlowHandler{a.name, m.name, elapsed}
 	if f := s.cfg.OnTimeout; f != nil {
 		s.hook("OnTimeout", func() { f(h) })

@@ -62,6 +62,7 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 	t.send = func() {
 		// A new message for each ring: the last one may be put aside still.
 		l := &tick[S, Req, Res]{t: t}
+		// The same request with each ring.
 		l.of, l.req = m, req
 		l.m, l.run, l.from = &m.method, l, t.from
 		if err := a.post(&l.envelope, nil, fromTimer); err != nil {
@@ -79,6 +80,7 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 		return t
 	}
 	x := a.extra()
+	// Under mu: the incarnation cannot end between this and the entry below.
 	t.born = x.incarnation
 	if x.timers == nil {
 		x.timers = map[*Timer]struct{}{}

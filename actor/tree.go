@@ -54,6 +54,7 @@ func (s *System) orphan(a *actor) {
 		a.younger.older = a.older
 	} else {
 		up.mu.Lock()
+		// It was the youngest.
 		up.x.last = a.older
 		up.mu.Unlock()
 	}
@@ -71,6 +72,7 @@ func (a *actor) nudge() {
 	if a == s.root {
 		select {
 		case s.rootNudge <- struct{}{}:
+			// Room for one: Shutdown looks at all children when it wakes up.
 		default:
 		}
 		return
@@ -107,6 +109,7 @@ func (a *actor) last() *actor {
 func (s *System) children(a *actor) (list []*actor) {
 	s.tree.Lock()
 	defer s.tree.Unlock()
+	// There is no pointer to the oldest: that walk is as long as the list that is made.
 	first := a.last()
 	for first != nil && first.older != nil {
 		first = first.older

@@ -68,6 +68,8 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 		// would have to wait for.
 		if a.due() && a.atRest() {
 			a.mu.Unlock()
+			// The step may have used the slice, or lost the slot; otherwise the loop goes on
+			// with the lock.
 			if end, done := w.live(sl, a, &t); done {
 				return end
 			}
@@ -79,10 +81,14 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 		if a.serves() && (a.x == nil || len(a.x.resume) == 0) {
 			e = a.head()
 			if s.shuffle != nil && e != nil {
+				// An order by seed takes another one than the first, of those that may go
+				// first.
 				e = s.shuffle.next(w, a, e)
 			}
 		}
 		if e == nil {
+			// Nothing to do, or nothing that may be done now: a handler that waits, or a
+			// reader, wakes the actor.
 			return w.again(sl, a, &t, TurnIdle)
 		}
 		if e.m.readOnly {
@@ -270,6 +276,7 @@ func (w *worker) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 		w.tellBlocked()
 		return turnLost
 	}
+	// To Metrics a reader is a turn of its own.
 	w.tellLater(&one, TurnIdle)
 	return turnOver
 }
@@ -288,6 +295,7 @@ func (w *worker) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 		w.tellBlocked()
 		return turnLost, true
 	}
+	// For the monitor: the step is over, and the next handler has not begun.
 	w.stamp(w.slot.Load(), w.pool.sys.now())
 	a.mu.Lock()
 	// There is more to do, and the slice is checked by the loop.

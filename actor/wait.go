@@ -49,6 +49,7 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 	failpoint.At("sleep")
 	select {
 	case <-f.done():
+		// Answered: by the handler, by room that was given, or by an end.
 	case <-done:
 		err = ctx.Err()
 	case <-timer:
@@ -82,6 +83,7 @@ func (c *Ctx) rest(ctx context.Context, f *call, done <-chan struct{}) error {
 	select {
 	case <-done:
 	case <-cut:
+		// By unwait: this wait would not have ended.
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -131,6 +133,7 @@ func (c *Ctx) resume(nth uint64) {
 		}
 	}
 	c.wantBySeed()
+	// Last: the wait for the turn was a wait, too.
 	c.acct.over(nth, c.sys.now())
 }
 
@@ -171,6 +174,7 @@ func (c *Ctx) Await(f func() error) error {
 	}
 	t := c.pause()
 	defer c.resume(t)
+	// If f panics, the deferred resume takes the turn back before the panic goes on.
 	return f()
 }
 

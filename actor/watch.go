@@ -113,6 +113,7 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watchi
 	}
 	w := &Watching{a: a, to: to.a, key: watchKey{to.a, &down.method}}
 	w.tell = func(d Down) {
+		// Not a tell of the pool: it is one message per watch.
 		n := &notice[T]{w: w}
 		n.of, n.req = down, d
 		n.m, n.run = &down.method, n
@@ -144,6 +145,7 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watchi
 		return w
 	}
 	to.a.mu.Unlock()
+	// It has ended, between the two locks or long before.
 	w.tell(Down{to.a.name, to.a.err()})
 	return w
 }
@@ -173,6 +175,8 @@ func (w *Watching) enter(c *Ctx) *Watching {
 // its handler was abandoned.
 func (w *Watching) check() {
 	w.a.mu.Lock()
+	// endSources may have run between enter and the other side's lock: then it has found
+	// nothing to forget there.
 	over := w.over
 	w.a.mu.Unlock()
 	if over {

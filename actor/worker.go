@@ -46,6 +46,7 @@ func (w *worker) loop(sl *slot) {
 		}
 	}()
 	for sl != nil {
+		// From here on it runs turns, until the slot is gone.
 		w.own(sl)
 		if !w.turns(sl) {
 			break

@@ -58,6 +58,7 @@ func New[T any](slots int) *Queue[T] {
 	if slots > fewSlots {
 		n = min(slots/2, maxShards)
 	}
+	// In one piece: the looks at all heads go through memory in order.
 	q := &Queue[T]{all: make([]shard[T], n)}
 	for i := range q.all {
 		q.all[i].head.Store(none)
@@ -115,6 +116,8 @@ func (sh *shard[T]) publish() { sh.head.Store(sh.heap.head()) }
 // Get takes the entry with the smallest tag; false: there was none. now is for the time that it has waited.
 func (q *Queue[T]) Get(now int64) (e Entry[T], ok bool) {
 	for {
+		// Without a lock: what is found may be gone when the lock is there, and that is looked
+		// at below.
 		best, i := q.first()
 		if best == none {
 			return e, false
@@ -145,6 +148,7 @@ func (q *Queue[T]) Get(now int64) (e Entry[T], ok bool) {
 func (q *Queue[T]) first() (best int64, at int) {
 	best = none
 	for i := range q.all {
+		// Less, not equal: among equals the first shard, whichever that is.
 		if k := q.all[i].head.Load(); k < best {
 			best, at = k, i
 		}
@@ -157,6 +161,7 @@ func (q *Queue[T]) Close() (left []Entry[T]) {
 	for i := range q.all {
 		sh := &q.all[i]
 		sh.mu.Lock()
+		// One shard after the other: a Put into a later one still succeeds, and is found there.
 		sh.closed = true
 		left = append(left, sh.heap.list...)
 		sh.heap.list = nil
@@ -174,6 +179,7 @@ func (q *Queue[T]) Counters() (c watchdog.QueueCounters) {
 		sh.mu.Lock()
 		c.Len += len(sh.heap.list)
 		c.Delivered += sh.popped
+		// Summed here, so that Get counts in its own shard only.
 		for k, n := range sh.hist {
 			hist[k] += n
 		}
