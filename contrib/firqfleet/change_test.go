@@ -3,6 +3,7 @@ package firqfleet
 import (
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/firq-go/firq/gate"
 )
@@ -44,4 +45,28 @@ func TestConfigChanges(t *testing.T) {
 	none(t, "a second one again", fourth)
 	got[2].Release()
 	(<-fourth).Release()
+}
+
+// The latest New sets the fleet's limit; a lower one takes effect as permits come back.
+func TestLatestLimit(t *testing.T) {
+	each(t, func(t *testing.T, addr string) {
+		n := name()
+		a := join(t, addr, 3, Config{Name: n, Lease: 3 * time.Minute}) // so it does not hear of it without being told
+		var out []gate.Permit[string]
+		for range 3 {
+			out = append(out, get(t, a, "x", gate.Request{}))
+		}
+		b := join(t, addr, 1, Config{Name: n})
+		until(t, "it hears of the limit", func() bool { return a.Limit() == 1 })
+		waits := later(t, b, "y", gate.Request{})
+		out[0].Release()
+		out[1].Release()
+		none(t, "above the lower limit", waits)
+		out[2].Release()
+		p := <-waits
+		join(t, addr, 2, Config{Name: n})
+		until(t, "both hear of the limit", func() bool { return a.Limit() == 2 && b.Limit() == 2 })
+		get(t, a, "x", gate.Request{}).Release()
+		p.Release()
+	})
 }

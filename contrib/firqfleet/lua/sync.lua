@@ -23,6 +23,7 @@ local S = 1099511627776 -- tags count from b * S, so that they stay small enough
 local function num(x) return tonumber(x or 0) end
 local t = call('TIME')
 local now, lease = t[1] * 1000 + math.floor(t[2] / 1000), tonumber(A[2])
+local keep = math.max(600000, 20 * lease)
 local m = call('HMGET', M, 'n', 'u', 'v', 'b', 'e', 'g', 'hz', 'hp', 'qt', 'nx', 'mc', 'ri')
 local n, u, v, b, e, g = num(m[1]), num(m[2]), num(m[3]), num(m[4] or now), num(m[5]), m[6]
 local said, quiet, nx, mc = num(m[8]), num(m[9]), num(m[10]), num(m[11])
@@ -226,6 +227,7 @@ end
 local hungry = u > n and '2' or q[1] and '1' or '0'
 if hungry ~= '0' and (m[7] ~= hungry or now - said > 100) then
   call('PUBLISH', P..':all', hungry == '2' and 'o' or 'h')
+  call('PEXPIRE', Q, keep) -- it may be new
   said = now
 end
 if changed then call('PUBLISH', P..':all', 's') end
@@ -244,7 +246,7 @@ if stays then
   end
   call(unpack(a))
   if renew then -- all that is left behind ends by itself
-    for _, key in ipairs({M, L, Q, H}) do call('PEXPIRE', key, math.max(600000, 20 * lease)) end
+    for _, key in ipairs({M, L, Q, H}) do call('PEXPIRE', key, keep) end
   end
 end
 if v > S then -- count from a greater base
