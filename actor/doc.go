@@ -44,7 +44,7 @@
 //
 // A call to an idle actor runs on its caller's goroutine when this makes no difference:
 // the caller's ctx cannot end, no timeout applies, neither actor is reentrant, no actor
-// waits for a slot. One difference remains: runtime.Goexit in such a handler ends the
+// waits for a slot, and a handler that calls is not in Await. One difference remains: runtime.Goexit in such a handler ends the
 // caller's goroutine too. Other calls go through the mailbox. Replies never do.
 //
 // A call that would wait for itself fails immediately with ErrDeadlock, and the error
