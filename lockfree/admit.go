@@ -150,6 +150,8 @@ func (sh *shard[K, T]) admit(k K, task *drr.Task[T], conf *serve.TenantConfig) e
 		return err
 	}
 	if isNew {
+		// Before: t is this goroutine's. After: producers find it, and take places of its word; the rest
+		// of it is the holder's. Its first task is pushed in this hold: no sweep comes in between.
 		s.tenants.Store(k, t)
 		sh.Add(&t.Tenant, s.shared.Clock.Now())
 		sh.configure(t, conf)
@@ -229,6 +231,7 @@ func (s *Scheduler[K, T]) addKnown() bool {
 		if n >= limit {
 			return false
 		}
+		// Before: one of MaxTenants is free. After: it is the new tenant's, which forget gives back.
 		if s.known.CompareAndSwap(n, n+1) {
 			break
 		}

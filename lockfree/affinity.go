@@ -37,7 +37,7 @@ func affinityHere(hint int) uint64 { return uint64(hint) & (1<<affinityBits - 1)
 func (a *affinity) touch(hint int, now int64) {
 	here, time := affinityHere(hint), affinityTime(now)
 	if old := a.word.Load(); old&(1<<affinityBits-1) != here || time-old>>affinityBits > affinityFor/4 {
-		a.word.Store(time<<affinityBits | here)
+		a.word.Store(time<<affinityBits | here) // only the holder; others read it, and may be late
 	}
 }
 

@@ -29,7 +29,7 @@ const (
 // runtime.)
 func (c *contention) note(now int64) {
 	if now-c.at.Load() > noteEvery && (failpoint.On || runtime.GOMAXPROCS(0) > 1) {
-		c.at.Store(now)
+		c.at.Store(now) // several may: any of their times will do
 	}
 }
 

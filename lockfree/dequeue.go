@@ -96,6 +96,8 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) (n int) {
 // put in before the second look would have been seen by it: there was nothing
 // between the two looks.
 func (s *Scheduler[K, T]) nothing() bool {
+	// Pairs with the steps by which work turns up: a ticket is drawn (ring.draw), or a shard becomes ready
+	// (Rounds.set, odd while it is about to), and by which it leaves a ring (ring.free, after ready).
 	before, sure := s.version()
 	if sure && !s.anyWork("nothing first?") && !s.anyWork("nothing?") && !s.rounds.AnyAsks() {
 		failpoint.At("nothing version")

@@ -127,8 +127,8 @@ func (sh *shard[K, T]) send(t *tenant[K, T], task *firq.Task[T], plain bool, now
 	sh.ring.publish(at) // the holder's now, with its place and its credit
 	cpu.Unpin()
 	failpoint.At("notify")
-	s.parker.Notify()
-	sh.published()
+	s.parker.Notify() // after publish; a consumer announces itself, and looks at the ring after that
+	sh.published()    // likewise: Close sets the state, and takes in the ring after that
 	return true
 }
 
@@ -140,6 +140,9 @@ func (t *tenant[K, T]) takeClosed() bool {
 			return false
 		}
 		failpoint.At("place")
+		// Before: the place is anybody's. After: this call's, until its task is published with it
+		// (send), or the call gives it back. It fails if the holder has opened a lane in between, so that
+		// no place is drawn for the ring while one is open: see fetch.
 		if t.cas(w, w.take(1)) {
 			return true
 		}
@@ -148,7 +151,7 @@ func (t *tenant[K, T]) takeClosed() bool {
 
 // credited takes a credit for a call that has a place, which it gives back if there is none.
 func (s *Scheduler[K, T]) credited(t *tenant[K, T]) error {
-	_, err := s.takeCredits(1)
+	_, err := s.takeCredits(1) // after the place: no call waits for a credit of one that is itself refused
 	if err != nil {
 		t.giveBack(1)
 	}
@@ -182,6 +185,8 @@ func (sh *shard[K, T]) pushClosing(t *tenant[K, T], task *drr.Task[T]) {
 // sawDeadline notes, before a task is published, that tasks can expire.
 func (s *Scheduler[K, T]) sawDeadline(due int64) {
 	if due != clock.Never && !s.deadlines.Load() {
+		// Before the task is published: a goroutine that finds the task in the ring, or the holder that has it,
+		// sees true. It never goes back.
 		s.deadlines.Store(true)
 	}
 }

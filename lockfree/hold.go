@@ -51,7 +51,9 @@ func (sh *shard[K, T]) takeIn() {
 }
 
 func (sh *shard[K, T]) takeInAll() {
-	tail := sh.ring.tail.Load() // pairs with draw's CAS; all before it are or will be published
+	// All tickets before the tail are drawn, and will be published without a wait. Pairs with the CAS of
+	// draw: what was published before this hold began is before it.
+	tail := sh.ring.tail.Load()
 	failpoint.At("take in")
 	sh.tookIn = true
 	for sh.ring.head != tail {
@@ -127,15 +129,17 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T], n int) {
 		failpoint.At("publish")
 		sh.PublishChanges(ready)
 	}
-	if s.deadlines.Load() {
+	if s.deadlines.Load() { // before the ring is freed: see nothingExpired
 		sh.publishDue()
 	}
-	if sh.tookIn {
+	if sh.tookIn { // after ready: see work
 		sh.tookIn = false
 		sh.ring.free()
 	}
 	drops := sh.TakeDrops()
 	failpoint.At("unlock")
+	// Before: the engine, the tenants' fields below the word, and what the ring and the lanes have handed
+	// over are this goroutine's. After: the next holder's.
 	sh.mu.Unlock()
 	if ready {
 		failpoint.At("notify")
@@ -159,6 +163,7 @@ func (s *Scheduler[K, T]) afterHold(drops *serve.Drops[K, T], served []firq.Item
 }
 
 func (sh *shard[K, T]) publishDue() {
+	// Only the holder writes it. Pairs with the Loads of surelyFull and nothingExpired.
 	if due := sh.Queue.NextDue(); due != sh.due.Load() {
 		sh.due.Store(due)
 	}

@@ -50,7 +50,8 @@ func (l *lane[T]) at(ticket uint32) *drr.Slot[T] { return &l.slots[ticket%laneSi
 // written waits until the producer of a ticket, which is pinned, has written its slot.
 func (l *lane[T]) written(ticket uint32) *drr.Slot[T] {
 	s := l.at(ticket)
-	for i := 0; atomic.LoadUint32(&s.Mark) != markOf(ticket); i++ { // pairs with the Store in put
+	// Before: the producer may be writing the slot. After: it is the holder's. Pairs with the Store in put.
+	for i := 0; atomic.LoadUint32(&s.Mark) != markOf(ticket); i++ {
 		spin(i, "lane mark")
 	}
 	return s
@@ -97,7 +98,9 @@ func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, full bool) {
 			slot.Cost, slot.Enqueued, slot.Payload = uint32(max(ts[i].Cost, 1)), now, ts[i].Payload
 		}
 		failpoint.At("lane mark")
-		atomic.StoreUint32(&slot.Mark, markOf(at)) // the holder's now
+		// Before: the slot is this producer's, and the holder, if it has seen the ticket, waits. After: the
+		// slot is the holder's, with the task, its place and its credit; if it is void, with nothing.
+		atomic.StoreUint32(&slot.Mark, markOf(at))
 		at = after(at)
 	}
 	cpu.Unpin()
@@ -126,7 +129,11 @@ func (t *tenant[K, T]) drawTickets(n, hint int) (word, int) {
 		}
 		n := min(n, room, w.room(), credits)
 		failpoint.At("lane ticket")
-		if t.cas(w, w.tickets(n)) { // pairs with the CAS of closeLane; from here on the holder waits for the marks
+		// Before: the lane is open, the slots are free, the places anybody's. After: slots and places are
+		// this producer's, and a holder that reads the tail waits for the marks. One step for all three:
+		// it fails if the lane was closed (closeLane), or another producer was first. If it was closed and
+		// opened again in between, with the same word, all its slots are free: no fewer than were seen.
+		if t.cas(w, w.tickets(n)) {
 			return w, n
 		}
 	}
@@ -156,7 +163,9 @@ func (sh *shard[K, T]) openIfBusy(t *tenant[K, T], now int64) {
 	for {
 		w := t.load()
 		failpoint.At("lane open")
-		if t.cas(w, w.opened(t.head)) { // producers may use the lane from here on
+		// Before: the lane and its slots are the holder's. After: free slots are producers', from this tail
+		// on; lane and freed, which they read next, are there already.
+		if t.cas(w, w.opened(t.head)) {
 			return
 		}
 	}
@@ -170,7 +179,9 @@ func (sh *shard[K, T]) closeLane(t *tenant[K, T]) bool {
 			return false
 		}
 		failpoint.At("lane close")
-		if t.cas(w, w&^openBit) { // the lane is the holder's, and so are its slots
+		// Before: a producer may draw a ticket. After: none can, and none is out, as the tail that the word
+		// has is the head; else it would have failed (drawTickets). So the lane is the holder's, empty.
+		if t.cas(w, w&^openBit) {
 			break
 		}
 	}
@@ -262,7 +273,9 @@ func (sh *shard[K, T]) lookAtLane(t *tenant[K, T]) {
 
 // freeSlots gives the lane's slots back to producers, but those that are lent to the engine.
 func (sh *shard[K, T]) freeSlots(t *tenant[K, T], lent int) {
-	t.freed.Store((t.head - uint32(lent)) & ticketMask) // pairs with the Load in drawTickets
+	// Before: the slots up to there are the holder's, which has emptied or copied them. After: producers',
+	// once they have drawn their tickets. Pairs with the Load in drawTickets.
+	t.freed.Store((t.head - uint32(lent)) & ticketMask)
 	if t.laned = lends; lent == 0 {
 		t.laned = hasLane
 	}

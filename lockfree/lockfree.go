@@ -208,6 +208,7 @@ func (sh *shard[K, T]) discard() bool {
 func (s *Scheduler[K, T]) takeCredits(n int) (got int, err error) {
 	failpoint.At("credit")
 	hint := cpu.Hint()
+	// Before: the credits are a stripe's. After: this call's, until its tasks are queued with them.
 	if got = s.credit.TakeOwn(hint, n); got == 0 {
 		got = s.credit.TakeAt(hint, n)
 	}
@@ -218,6 +219,8 @@ func (s *Scheduler[K, T]) takeCredits(n int) (got int, err error) {
 		return 0, firq.ErrGlobalFull
 	}
 	failpoint.At("credit state")
+	// Pairs with Shutdown and Close, which set the state, and look at the credits after that: either this
+	// call sees their state, or they see its credits.
 	if s.life.State() != serve.Open {
 		s.credit.Give(got)
 		if s.life.State() == serve.Draining {
@@ -232,6 +235,8 @@ func (s *Scheduler[K, T]) takeCredits(n int) (got int, err error) {
 // come by.
 func (sh *shard[K, T]) published() {
 	failpoint.At("closed?")
+	// Pairs with Close, which sets the state and takes in the ring after that: it finds the task, or this
+	// call sees its state and drops the task, and what else there is.
 	if sh.s.life.State() == serve.Closed {
 		serve.RunAll(sh.discard)
 	}

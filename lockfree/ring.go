@@ -43,13 +43,18 @@ func (r *ring[V]) draw() (ticket uint32, ok bool) {
 			r.seen.Store(freed) // an old value does no harm: it is looked up again
 		}
 		failpoint.At("ring draw")
-		if r.tail.CompareAndSwap(t, t+1) { // from here on the holder waits for publish
+		// Before: the slot is free, and any producer's that draws its ticket. After: this producer's. A
+		// holder that reads the tail from here on (takeInAll, ready) waits for publish, so in between
+		// the producer is pinned. The slot's last value is taken: seen, and freed before it, are no
+		// later than what the holder has freed.
+		if r.tail.CompareAndSwap(t, t+1) {
 			return t, true
 		}
 	}
 }
 
-// publish hands a slot to the holder. Pairs with the Load in next.
+// publish hands a slot to the holder. Before, it is its producer's, value and all; after, the holder's.
+// Pairs with the Load in next, which is what lets the holder read the value.
 func (r *ring[V]) publish(ticket uint32) {
 	failpoint.At("ring publish")
 	r.at(ticket).mark.Store(ticket + 1)
@@ -58,6 +63,8 @@ func (r *ring[V]) publish(ticket uint32) {
 // next takes the oldest value, whose ticket has been drawn; the slot stays the holder's until free.
 func (r *ring[V]) next() *V {
 	s := r.at(r.head)
+	// Before: the producer may be writing the value. After: it has, and does not come back to the slot.
+	// Marks of older tickets of the slot differ by multiples of the ring's length.
 	for i := 0; s.mark.Load() != r.head+1; i++ {
 		spin(i, "ring mark")
 	}
@@ -69,6 +76,9 @@ func (r *ring[V]) next() *V {
 func (r *ring[V]) free() {
 	if r.freed.Load() != r.head {
 		failpoint.At("ring free")
+		// Before: the slots are the holder's, which has emptied them. After: producers'. It comes after
+		// the shard has published that it is ready (unlockWith): until then a consumer that finds no
+		// shard ready sees the tasks here, as a ring that is not freed.
 		r.freed.Store(r.head)
 	}
 }
@@ -76,7 +86,7 @@ func (r *ring[V]) free() {
 // ready reports whether something was drawn that is not freed. Anybody may ask.
 func (r *ring[V]) ready() bool { return r.tail.Load() != r.freed.Load() }
 
-// version changes whenever a ticket is drawn or freed.
+// version changes whenever a ticket is drawn or freed: both only grow, so equal sums are equal terms.
 func (r *ring[V]) version() uint64 { return uint64(r.tail.Load()) + uint64(r.freed.Load()) }
 
 // spin waits for a pinned producer for the i-th time: only the operating system can have

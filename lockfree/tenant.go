@@ -91,6 +91,8 @@ func (t *tenant[K, T]) takePlaces(n int) (got int) {
 		if !w.free() {
 			break
 		}
+		// Before: the places are anybody's. After: they are this call's, until it queues tasks for them or
+		// frees them. It fails if a producer has taken some in between (takeClosed, drawTickets).
 		if take := min(n-got, w.room()); t.cas(w, w.take(take)) {
 			got += take
 		}
@@ -112,6 +114,10 @@ func (t *tenant[K, T]) takeLocked() verdict {
 			return refused
 		default:
 			t.shard.publishDue() // first: see surelyFull
+			// Before: a producer that finds no room asks here. After: it is refused without the lock
+			// (surelyFull), until pay clears the bit. It fails if a producer has given a place back since
+			// the word was looked at: then there may be room. settle is 0 from here on, so that the first
+			// place that comes free is paid, and clears it.
 			if t.cas(w, w|fullBit) {
 				t.settle = 0
 				return refused
@@ -138,6 +144,9 @@ func (t *tenant[K, T]) pay() {
 	for {
 		w := t.load()
 		failpoint.At("pay")
+		// Before: the places are owed, and the holder's alone. After: they are anybody's, and producers
+		// are not refused for the full bit any more. Pairs with the Loads of takeClosed, drawTickets and
+		// surelyFull. It fails, and is tried again, if a producer has changed the word.
 		if next := w.put(int(t.owed)) &^ fullBit; t.cas(w, next) {
 			t.owed, t.settle = 0, 0
 			if next.room() >= 0 {
@@ -151,6 +160,9 @@ func (t *tenant[K, T]) pay() {
 // giveBack gives back places that no task has got. Any goroutine may call it.
 func (t *tenant[K, T]) giveBack(n int) {
 	failpoint.At("give back")
+	// Before: the places are this call's. After: anybody's. It may run beside any CAS on the word, as it
+	// changes only the room, which has its sign at the top: no carry reaches other bits. First the
+	// place, then the look for waiters: a producer that waits announces itself first, and looks then.
 	t.word.Add(uint64(n) * uint64(oneRoom))
 	t.shard.s.shared.Waiters.Released(t.Key, n)
 }
@@ -170,10 +182,13 @@ func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 	t := ownerOf(&st.Tenant)
 	w := t.load()
 	failpoint.At("forget")
+	// Before: producers that have found it in the map, or in a handle, may take places. After: none can,
+	// as free says no, for good. It fails if one has taken a place since the word was looked at. All
+	// places are home here: no call in progress has one.
 	if t.Len() > 0 || t.laned != noLane || w.room()+int(t.owed) != int(t.limit) || !t.cas(w, w|deadBit) {
 		return false
 	}
-	sh.s.tenants.Delete(t.Key)
+	sh.s.tenants.Delete(t.Key) // after the bit: a producer finds it dead, or finds none
 	if sh.s.shared.Config.MaxTenants > 0 {
 		sh.s.known.Add(-1)
 	}
