@@ -178,7 +178,8 @@ func testTTL(t *testing.T, s *suite) {
 // An ID that comes twice in a call, whose first task is refused, is not known, and its key is free: what Enqueue has accepted is there.
 func testSameIDRefused(t *testing.T, s *suite) {
 	q, ctx := open(t, s, queue.Config[string]{MaxQueued: 4}), bounded(t)
-	put(t, q, job{ID: "owner", UniqueKey: "k"})
+	put(t, q, job{ID: "owner", UniqueKey: "k"}, job{ID: "old", UniqueKey: "K", UniqueFor: time.Hour})
+	ok(t, q.Cancel(ctx, "old")) // its key stays
 	batch := func(ts []job, wants ...error) {
 		t.Helper()
 		rs, _ := q.EnqueueBatch(ctx, ts)
@@ -195,8 +196,9 @@ func testSameIDRefused(t *testing.T, s *suite) {
 	put(t, q, job{}, job{})
 	batch([]job{{ID: "y"}, {ID: "y"}}, queue.ErrFull, queue.ErrFull)
 	batch([]job{{ID: "z", UniqueKey: "other"}, {ID: "zz", UniqueKey: "other"}, {ID: "zz"}, {ID: "z"}}, queue.ErrFull, queue.ErrFull, queue.ErrFull, queue.ErrFull)
+	batch([]job{{ID: "old"}, {ID: "new", UniqueKey: "K"}}, queue.ErrFull, queue.ErrDuplicate)
 	st := books(t, q)
-	same(t, "Enqueued", st.Enqueued, 4)
-	same(t, "Duplicates", st.Duplicates, 2)
-	same(t, "Rejected", st.Rejected, 6)
+	same(t, "Enqueued", st.Enqueued, 5)
+	same(t, "Duplicates", st.Duplicates, 3)
+	same(t, "Rejected", st.Rejected, 7)
 }

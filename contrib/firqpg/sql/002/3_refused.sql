@@ -4,7 +4,7 @@
 -- has its ID is not known; the client calls again for that.
 do $hook$ declare old text := pg_get_functiondef('@.push_checked'::regproc); new text := replace(old, E'  insert into @.log (', $added$  if full_ > 0 then
     for r in select x.ord refused, y.ord ord from unnest(ids) with ordinality x(id, ord) join unnest(owners) with ordinality y(owner, ord)
-      on out[y.ord] = 2 and y.owner = x.id where out[x.ord] < 0
+      on out[y.ord] = 2 and y.owner = x.id where out[x.ord] < 0 and ukeys[x.ord] = ukeys[y.ord]
     loop
       out[r.ord] := out[r.refused]; owners[r.ord] := null; full_ := full_ + 1; dups := dups - 1;
     end loop;
