@@ -18,15 +18,15 @@ import (
 // that has ended, because it was idle (WithIdle), or by itself, is started again by the next message.
 // Its methods are safe for concurrent use.
 type Kind[S any] struct {
-	group
+	byKey
 	// What launch needs: the parent, the start, and the settings of all actors of the kind.
 	up    *actor
 	start func(*Ctx, string) (S, error)
 	set   *settings
 }
 
-// group is the part of a Kind that does not know its state: the actors by key.
-type group struct {
+// byKey is the part of a Kind that does not know its state: the actors by key.
+type byKey struct {
 	name string
 	born uint64 // the incarnation of the parent that has made the Kind; of a System or Supervisor: 0
 	live names  // by key: those whose start is over, until they have ended
@@ -38,8 +38,8 @@ type group struct {
 // startUp is a start in progress, or one that has failed and whose actor has not ended yet.
 type startUp struct {
 	a       *actor
-	waiting []*call // senders that wait for it; group.mu
-	over    bool    // group.mu
+	waiting []*call // senders that wait for it; byKey.mu
+	over    bool    // byKey.mu
 	err     error   // as over
 }
 
@@ -64,7 +64,7 @@ func NewKind[S any](p Parent, name string, start func(c *Ctx, key string) (S, er
 	}
 	// A copy, as set may be the System's own.
 	own := *set
-	own.group = &k.group
+	own.byKey = &k.byKey
 	k.name, k.set, k.starts = name, &own, map[string]*startUp{}
 	k.live.seed = maphash.MakeSeed()
 	// Of an actor: the Kind ends with this incarnation, which adopt finds out by the number.
@@ -162,7 +162,7 @@ func (k *Kind[S]) first(c *Ctx, key string, st *startUp, start func(*Ctx) (S, er
 
 // told ends the wait of the senders that wait for a start. It is called before the actor handles a
 // message: such a handler must not look like one that they wait for.
-func (g *group) told(key string, st *startUp, err error) {
+func (g *byKey) told(key string, st *startUp, err error) {
 	failpoint.At("start told")
 	g.mu.Lock()
 	// By launch, and now by the deferred call of first.
@@ -217,7 +217,7 @@ func (k *Kind[S]) await(ctx context.Context, c *Ctx, st *startUp) (*actor, error
 }
 
 // forget drops an actor that has ended.
-func (g *group) forget(a *actor) {
+func (g *byKey) forget(a *actor) {
 	// The name is "kind/key".
 	key := a.name[len(g.name)+1:]
 	g.live.remove(key, a)

@@ -34,7 +34,7 @@ type settings struct {
 	dedicated bool
 	idle      *idlers // of WithIdle; nil: an idle actor stays
 	// Set by NewKind, and by no option.
-	group *group // of the actors of a Kind; nil: the actor is of none
+	byKey *byKey // the actors of its Kind; nil: the actor is of none
 }
 
 // WithThroughput is the maximum number of messages in a turn of the actor: at least 1.

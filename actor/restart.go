@@ -58,9 +58,9 @@ type supervisor struct {
 
 // loss: a child has failed, and is down or has ended.
 type loss struct {
-	child   *actor
-	why     error
-	younger []*actor // siblings, where the child has ended and is none of the children any more
+	child *actor
+	why   error
+	with  []*actor // siblings that its strategy takes, where the child has ended and is none of the children any more
 }
 
 // isDown notes that a child has no incarnation any more. why is set if it has failed.
@@ -105,16 +105,18 @@ func (p *supervisor) end() {
 // and its state cannot be made again.
 func (p *supervisor) gone(a *actor, fail error) {
 	// A child that ended as it was told, or that concerns no sibling.
-	if fail == nil || p.v.Strategy == OneForOne {
+	if fail == nil || p.v.Strategy.alone() {
 		return
 	}
 	e := loss{child: a, why: fail}
-	// Now, as the child leaves the list next; RestForOne has to know who came after it.
-	for _, k := range slices.Backward(p.a.sys().children(p.a)) {
+	// Now, as the child leaves the list next, which says which siblings are younger.
+	younger := false
+	for _, k := range p.a.sys().children(p.a) {
 		if k == a {
-			break
+			younger = true
+		} else if p.v.Strategy.takes(younger) {
+			e.with = append(e.with, k)
 		}
-		e.younger = append(e.younger, k)
 	}
 	p.tell(e)
 }
@@ -189,7 +191,7 @@ func (p *supervisor) step() {
 
 // failure begins a restart; false: it would be one too many.
 func (p *supervisor) failure(e loss) bool {
-	if over := e.child.is((*actor).over); !over && !e.child.is((*actor).isDown) || over && p.v.Strategy == OneForOne {
+	if over := e.child.is((*actor).over); !over && !e.child.is((*actor).isDown) || over && p.v.Strategy.alone() {
 		return true // it is up again, restarted with others
 	}
 	now := time.Now()
@@ -202,7 +204,7 @@ func (p *supervisor) failure(e loss) bool {
 	}
 	// OneForOne too has a group while the supervisor starts all of its children again
 	// (startAll): a child that fails then is restarted with the rest of these.
-	alone := p.v.Strategy == OneForOne && len(p.set) == 0
+	alone := p.v.Strategy.alone() && len(p.set) == 0
 	r := restart{at: now}
 	if alone {
 		r.of, r.wait = e.child, e.child.x.delay.next(p.a.sys(), &p.v, now)
@@ -224,13 +226,13 @@ func (p *supervisor) failure(e loss) bool {
 	// Those that belong to the group for what was before: a group in progress, or the siblings
 	// of a child that is gone.
 	was := map[*actor]bool{}
-	for _, k := range slices.Concat(p.set, e.younger) {
+	for _, k := range slices.Concat(p.set, e.with) {
 		was[k] = true
 	}
 	for _, k := range p.a.sys().children(p.a) {
-		// From the failed child on, by age: RestForOne.
+		// Children are listed by age: what comes after the failed child is younger.
 		found = found || k == e.child
-		if k == e.child || p.v.Strategy == OneForAll || p.v.Strategy == RestForOne && found || was[k] {
+		if k == e.child || p.v.Strategy.takes(found) || was[k] {
 			// For the rule of deadlocks: the start of this child comes after those of older
 			// ones in the group.
 			k.setInGroup(true)

@@ -225,7 +225,7 @@ func (a *actor) finish() {
 	failpoint.At("retire")
 	// Before Done is closed, when the name has to be free.
 	s.retire(a)
-	if g := a.set.group; g != nil {
+	if g := a.set.byKey; g != nil {
 		g.forget(a) // before Done is closed: senders that wait for that look for another actor
 	}
 	if a.set.dedicated {

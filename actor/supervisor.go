@@ -22,7 +22,16 @@ const (
 	OneForAll
 	// RestForOne: the child, and those that were started after it.
 	RestForOne
+
+	strategies // how many there are
 )
+
+// alone reports whether a child that has failed is restarted by itself, and its siblings go on.
+func (s Strategy) alone() bool { return s == OneForOne }
+
+// takes reports whether a sibling of a child that has failed goes down and comes up with it;
+// younger says that it was started after the child.
+func (s Strategy) takes(younger bool) bool { return s == OneForAll || s == RestForOne && younger }
 
 // Defaults of Supervision.
 const (
@@ -54,7 +63,8 @@ type Supervision struct {
 type Supervisor struct{ a *actor }
 
 // Supervise starts a supervisor. Its children are started by Spawn and Supervise with
-// it as the parent, at any time. opts apply to each child, before the child's own.
+// it as the parent, at any time. opts apply to each child that Spawn or NewKind starts, before
+// its own; a supervisor below has its own opts.
 func Supervise(p Parent, name string, v Supervision, opts ...Option) (*Supervisor, error) {
 	if p == nil {
 		return nil, invalid("Supervise: the parent is nil")
@@ -100,7 +110,7 @@ func (p *Supervisor) Stop(ctx context.Context) error { return p.a.stop(ctx) }
 // resolve checks, and puts the defaults in.
 func (v Supervision) resolve() (Supervision, error) {
 	switch {
-	case v.Strategy > RestForOne:
+	case v.Strategy >= strategies:
 		return v, invalid("Supervision.Strategy: unknown strategy %d", v.Strategy)
 	case v.Within < 0:
 		return v, invalid("Supervision.Within: %v, must not be negative", v.Within)

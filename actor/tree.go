@@ -22,7 +22,7 @@ func (s *System) adopt(up, a *actor, c *Ctx) error {
 	if s.closed.Load() || c == nil && s.shutting.Load() || up.life >= stopping || up.life == falling {
 		return ErrStopped
 	}
-	if k := a.set.group; k != nil && (s.gently.Load() || up.kind != nil && up.x.incarnation != k.born) {
+	if k := a.set.byKey; k != nil && (s.gently.Load() || up.kind != nil && up.x.incarnation != k.born) {
 		return ErrStopped // the Kind was made by an incarnation that has ended
 	}
 	x := up.extra()
