@@ -32,11 +32,12 @@ func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
 				return err
 			}
 		case firq.ErrTenantThreshold: // it moves with everything: one more try
-			if again = again && !s.reclaimElsewhere(s.shardOf(k)); !again {
-				again = true
-				continue
+			if !s.reclaimElsewhere(s.shardOf(k)) {
+				if !again {
+					return err
+				}
+				again = false
 			}
-			return s.try(k, task)
 		case firq.ErrTooManyTenants:
 			if !s.roomForTenant() && !s.sweepAll() && !s.reclaimElsewhere(nil) {
 				return err
@@ -58,7 +59,14 @@ func (s *Scheduler[K, T]) surelyFull(k K, now int64) error {
 	if s.nothingExpired(now) && s.credit.None() { // in this order: what expires later is of calls in progress
 		return firq.ErrGlobalFull
 	}
-	if t, _ := s.tenants.Load(k); t != nil && !s.shared.Asks && t.load().full() && t.shard.due.Load() >= now {
+	t, _ := s.tenants.Load(k)
+	if t == nil || s.shared.Asks {
+		return nil
+	}
+	w := t.load()
+	failpoint.At("surely full")
+	// The word once more: if it has changed, what had expired may have left before due was read.
+	if w.full() && t.shard.due.Load() >= now && t.load() == w {
 		return firq.ErrTenantFull
 	}
 	return nil

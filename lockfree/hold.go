@@ -61,7 +61,8 @@ func (sh *shard[K, T]) takeInAll() {
 		t := m.t
 		if !m.plain {
 			sh.push(t, &m.task)
-			if *m = (message[K, T]{}); t.laned != noLane { // drawn before it was opened
+			if *m = (message[K, T]{}); t.laned != noLane { // its place was taken before the lane was opened
+				// From here to shut the lane is open, though not all of the tenant's tasks are plain.
 				sh.mixed = append(sh.mixed, t)
 			}
 			continue

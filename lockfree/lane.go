@@ -219,7 +219,8 @@ func (sh *shard[K, T]) fetchTo(t *tenant[K, T], end uint32) {
 		}
 	}
 	dt := &t.Tenant.Tenant
-	if void == 0 && n+t.Lent() <= inPlace {
+	// While shut closes the lane of a tenant that has flows by now, nothing of it may be lent.
+	if void == 0 && n+t.Lent() <= inPlace && sh.Queue.Lends(dt) {
 		sh.Queue.Lend(dt, l.slots[:], int(t.head%laneSize), n) // they are served in place
 	} else { // producers get their slots back
 		sh.Queue.Spill(dt)

@@ -5,7 +5,9 @@ package lockfree
 import (
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
@@ -70,6 +72,49 @@ func TestTailBeforeRing(t *testing.T) {
 	}
 	take(t, s, 1, 2, 3, 4)
 	nothing(t, s)
+}
+
+// TestFlowBesideLane: the ring holds a task of a flow, for which the tenant's lane is closed. It was opened by
+// the tasks before, and a producer uses it until then. What is in it may not be lent: the tenant has flows.
+func TestFlowBesideLane(t *testing.T) {
+	s := build(t, config{})
+	s.crowd()
+	admit(t, s, "a", task{Payload: 1})
+	for _, x := range []task{{Payload: 2}, {Payload: 3}, {Payload: 4, Flow: 5}} {
+		admit(t, s, "a", x)
+	}
+	openWindows(t, map[string]func(){"fetch": func() {
+		sent := start(func() bool { return s.Enqueue("a", task{Payload: 5}) == nil })
+		result(t, "the producer", sent)
+	}})
+	s.Stats() // takes in the ring
+	got := map[int]bool{}
+	served := start(func() bool {
+		for range 5 {
+			if it, ok := s.TryDequeue(); ok {
+				got[it.Payload] = true
+			}
+		}
+		_, ok := s.TryDequeue()
+		return !ok && len(got) == 5
+	})
+	if !result(t, "the consumer", served) {
+		t.Errorf("served: %v", got)
+	}
+}
+
+// TestFullThenExpired: a producer finds its tenant full, and then the task that has expired, which it could have
+// replaced, leaves. There was no instant at which the producer had to be refused.
+func TestFullThenExpired(t *testing.T) {
+	s := build(t, config{MaxPerTenant: 1})
+	admit(t, s, "a", task{Payload: 1, Deadline: time.Now().Add(10 * time.Millisecond)})
+	refuse(t, s, "a", firq.ErrTenantFull) // the word says so from here on
+	time.Sleep(20 * time.Millisecond)
+	openWindows(t, map[string]func(){"surely full": func() {
+		nothing(t, s) // drops it
+	}})
+	admit(t, s, "a", task{Payload: 2})
+	take(t, s, 2)
 }
 
 // TestReadyBeforeFree: a consumer comes when the holder has taken in a task, and is about to let
