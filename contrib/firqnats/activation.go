@@ -176,6 +176,12 @@ func (a *activation) abandon(why error) {
 // where that may be; or they begin another activation, in which no later message overtakes them.
 func (a *activation) leave(hint string, err error, away bool) {
 	n := a.n
+	told := away
+	if away {
+		// Before it is gone: a sender that finds it gone must not take what it sent here for what is handled
+		// here, and begin the actor again.
+		n.lanes.moved(a.id, hint)
+	}
 	n.mu.Lock()
 	a.mu.Lock()
 	was := actState(a.state.Load())
@@ -204,8 +210,8 @@ func (a *activation) leave(hint string, err error, away bool) {
 	close(a.over)
 	a.mu.Unlock()
 	n.mu.Unlock()
-	if l := n.lanes.get(a.id); l != nil && away {
-		l.hint(hint)
+	if away && !told {
+		n.lanes.moved(a.id, hint)
 	}
 	for _, in := range list {
 		if err != nil {

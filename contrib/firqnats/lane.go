@@ -92,19 +92,17 @@ func (l *lane) aim() bool {
 
 // next does what the state asks for. The caller holds l.mu.
 func (l *lane) next() {
-	if l.state == laneFlows {
-		for len(l.queue) > 0 && l.sent < l.n.o.Window {
-			o := l.queue[0]
-			if o.state != callSettled {
-				if !l.aim() {
-					l.state = laneDrains
-					break
-				}
-				l.transmit(o)
+	for l.state == laneFlows && len(l.queue) > 0 && l.sent < l.n.o.Window {
+		o := l.queue[0]
+		if o.state != callSettled {
+			if !l.aim() {
+				l.state = laneDrains
+				break
 			}
-			l.queue[0] = nil
-			l.queue = l.queue[1:]
+			l.transmit(o)
 		}
+		l.queue[0] = nil
+		l.queue = l.queue[1:]
 	}
 	if l.state == laneDrains && l.sent == 0 {
 		l.state = laneRests
@@ -148,7 +146,9 @@ func (l *lane) transmit(o *call) {
 	if l.node == n.ID() { // the actor has come here: what follows does not take the lane, and must not overtake
 		q := o.request
 		q.from = n.addr
-		n.receive(&q)
+		if !n.receive(&q) { // it comes back: until then nothing that follows may begin the actor here (see clear)
+			l.node, l.sure, l.state = "", false, laneDrains
+		}
 		return
 	}
 	n.post(l.node, partRequests+"."+l.id.Kind, &o.request, o.batch.Store)

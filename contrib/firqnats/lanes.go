@@ -74,8 +74,12 @@ func (ls *lanes) sweep(dead map[string]bool) {
 	}
 }
 
-// hint says where the actor went that was here. What was sent here comes back.
-func (l *lane) hint(node string) {
+// moved says where the actor went that was here. What was sent here comes back.
+func (ls *lanes) moved(id actor.Identity, node string) {
+	l := ls.get(id)
+	if l == nil {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.node, l.sure = l.n.living(node), false
@@ -93,12 +97,12 @@ func (l *lane) where() string {
 // busyLocked reports whether messages wait here, or for an answer. The caller holds l.mu.
 func (l *lane) busyLocked() bool { return len(l.queue) > 0 || len(l.back) > 0 || l.sent > 0 }
 
-// clear reports whether a message that does not take the lane cannot overtake one that does. a, if not nil,
-// then forgets the lane.
+// clear reports whether a message that does not take the lane cannot overtake one that does: what was sent to
+// this node is before it at the actor, unless it comes back. a, if not nil, then forgets the lane.
 func (l *lane) clear(a *activation) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.queue) > 0 || len(l.back) > 0 || l.sent > 0 && l.node != l.n.ID() {
+	if len(l.queue) > 0 || len(l.back) > 0 || l.sent > 0 && (l.node != l.n.ID() || l.state != laneFlows) {
 		return false
 	}
 	if a != nil {

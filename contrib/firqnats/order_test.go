@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -118,6 +119,31 @@ func TestOrderWhileMoving(t *testing.T) {
 			t.Logf("%d of %d handled", seen, n+1)
 		})
 	}
+}
+
+// What a node sends to itself by the lane, as the actor was here, may be sent back. Until then no message
+// goes past the lane.
+func TestSentBackHere(t *testing.T) {
+	a := join(t, options(t))
+	kind(t, a)
+	j, id := journalOf(t), actor.Identity{Kind: "tally", Key: "x"}
+	data := must(a.o.Codec.Encode(entryOf{t.Name(), 7}))(t)
+	l := a.lane(id)
+	o := &call{ctx: t.Context(), born: time.Now(), lane: l}
+	o.request = request{op: opTell, no: a.callNo.Add(1), key: id.Key, method: "Note", data: data, kind: id.Kind}
+	a.outgoing.enter()
+	l.mu.Lock()
+	l.node, l.sure = a.ID(), true // an answer said so, and the actor has ended since
+	l.transmit(o)
+	if l.sent != 1 || l.state != laneDrains || l.node == a.ID() {
+		t.Errorf("%d underway, state %d, node %q", l.sent, l.state, l.node)
+	}
+	l.mu.Unlock()
+	eventually(t, "it is handled", func() bool {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return slices.Equal(j.got["x"], []int{7})
+	})
 }
 
 // let lets an actor go, as rebalancing does.

@@ -89,29 +89,29 @@ func (n *Node) onRequests(m *nats.Msg) {
 	}
 }
 
-// receive takes a request.
-func (n *Node) receive(q *request) {
+// receive takes a request; false: it is sent back.
+func (n *Node) receive(q *request) bool {
 	if q.op == opCancel {
 		if in := n.runs.remove(runKey{q.from, q.no}); in != nil {
 			in.callerLeft()
 		}
-		return
+		return true
 	}
 	in := &incoming{request: *q, n: n}
 	in.received = n.arrivals.Add(1)
 	if q.op == opCall {
 		n.runs.add(in)
 	}
-	n.dispatch(in)
+	return n.dispatch(in)
 }
 
-// dispatch gives a message to its actor, which is started if needed, or sends it back.
-func (n *Node) dispatch(in *incoming) {
+// dispatch gives a message to its actor, which is started if needed, or sends it back: false.
+func (n *Node) dispatch(in *incoming) bool {
 	id := in.id()
 	for {
 		if !n.life.Load().holds() {
 			in.moved("")
-			return
+			return false
 		}
 		n.mu.RLock()
 		a, stage, k := n.acts[id], n.stage, n.kinds[in.kind]
@@ -120,20 +120,20 @@ func (n *Node) dispatch(in *incoming) {
 			switch {
 			case !n.holds(k):
 				in.moved("")
-				return
+				return false
 			case stage != stageIn:
 				in.moved(n.place(id))
-				return
+				return false
 			case in.sure: // it was let go, and is not to come back for this
 				in.moved("")
-				return
+				return false
 			}
 			if a = n.activate(id, k); a == nil {
 				continue
 			}
 		}
 		if a.accept(in) {
-			return
+			return true
 		}
 	}
 }

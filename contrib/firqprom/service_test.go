@@ -264,7 +264,7 @@ func (s *service) expect(want map[string]float64) {
 			"reaped_total": float64(st.LeaseExpired), "queued": float64(st.Queued), "oldest_seconds": st.Oldest.Seconds(),
 			"pushed_total": 0, "requeued_total": 0, "acked_total": 0, "cancelled_total": 0, "expired_total": 0, "purged_total": 0,
 			"retried_total": 0, "released_total": 0, "duplicates_total": 0, "rejected_total": 0, "delayed": 0, "in_flight": 0,
-			"dead_letters": 0, "tenants": 0, "paused": 0,
+			"dead_letters": 0, "tenants": 0, "paused": 0, "held": 0,
 		} {
 			want["firq_queue_"+metric+" "+name+" "] = value
 		}
