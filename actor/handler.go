@@ -31,7 +31,7 @@ func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 	if c.out.any() {
 		c.out = outcome{} // of the last handler with this Ctx, perhaps another actor's
 	}
-	// For a call: who has to be answered if the handler is abandoned or Close comes, and by
+	// For a call: the one to answer if the handler is abandoned or Close comes, and by
 	// which chain it came.
 	if f != nil {
 		c.serving.Store(f)
@@ -91,7 +91,7 @@ func (c *Ctx) returned() bool {
 		// nothing for it.
 		c.clean()
 	}
-	// For a call: who has to be answered if the handler is abandoned or Close comes, and by
+	// For a call: the one to answer if the handler is abandoned or Close comes, and by
 	// which chain it came.
 	// The next handler with this Ctx must not be cancelled for this call.
 	if f != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// A worker, its slot and the monitor. Three fields say who has a slot: worker.slot, slot.owner
+// A worker, its slot and the monitor. Three fields say which worker has a slot: worker.slot, slot.owner
 // and slot.since, the time of the handler in progress. The owner changes them without the
 // slot's lock where it can; takeAway, of the monitor, takes the lock and may come at any time
 // while since is not 0. So each step of a worker that relies on its slot looks at owner again

@@ -4,8 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"math"
-	"strconv"
 	"sync"
 	"time"
 
@@ -14,11 +12,6 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/rate"
 )
-
-//go:embed lua/rate.lua
-var rateSource string
-
-var rateScript = redis.NewScript(rateSource)
 
 // Defaults of RateConfig.
 const (
@@ -63,18 +56,6 @@ type Rate struct {
 	tenants map[string]*ahead
 	sweepAt int           // tenants, at which some are forgotten
 	away    time.Duration // Share: until then only one call asks the server
-}
-
-// ahead is what is known here of a tenant. Guarded by Rate.mu.
-type ahead struct {
-	at     time.Duration // of the last answer
-	used   float64       // by then
-	tokens int64         // taken ahead, until
-	until  time.Duration
-	denied time.Duration // a call of at least this cost was refused, at
-	cost   int64
-	wait   time.Duration // it would have passed after
-	asks   chan struct{} // closed when the call that asks has its answer; nil: none asks for all
 }
 
 var _ rate.Taker[string] = (*Rate)(nil)
@@ -239,123 +220,6 @@ func (r *Rate) holds() time.Duration {
 		return DefaultAhead
 	}
 	return r.cfg.Ahead
-}
-
-// ask asks the server.
-func (r *Rate) ask(ctx context.Context, tenant string, l rate.Limit, cost int64, maxWait float64, more int64, charge string) (what int64, wait time.Duration, used float64, took int64, err error) {
-	share := r.cfg.Down == Share
-	if share {
-		r.mu.Lock()
-		now := time.Since(r.begin)
-		away := now < r.away
-		if !away && r.away > 0 {
-			r.away = now + r.cfg.Timeout // the others need not wait for what this one hears
-		}
-		r.mu.Unlock()
-		if away {
-			return 0, 0, 0, 0, ErrUnavailable
-		}
-	}
-	short, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
-	defer cancel()
-	reply, err := eval(short, r.cfg.Client, rateScript, rateSource, []string{"fr:{" + r.cfg.Name + "{" + tenant + "}"}, // a brace, which no Name has, keeps rates apart
-		[]any{l.PerSecond, l.Burst, cost, maxWait, more, charge}, func(reply any, _ error) {
-			// The caller has left before it heard what it took.
-			if what, _, _, took := parseTake(reply); charge == "" && what != refused {
-				_ = r.Charge(context.WithoutCancel(ctx), tenant, -cost-took)
-			}
-		})
-	list, _ := reply.([]any)
-	if err == nil && len(list) != 4 {
-		err = fmt.Errorf("firqfleet: an answer of %d parts", len(list))
-	}
-	if share {
-		r.mu.Lock()
-		if r.away = 0; err != nil {
-			r.away = time.Since(r.begin) + r.cfg.Timeout
-		}
-		r.mu.Unlock()
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return 0, 0, 0, 0, ctx.Err()
-		}
-		return 0, 0, 0, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	what, wait, used, took = parseTake(reply)
-	return what, wait, used, took, nil
-}
-
-// parseTake takes an answer of the script apart; one that is none is a refusal.
-func parseTake(reply any) (what int64, wait time.Duration, used float64, took int64) {
-	list, _ := reply.([]any)
-	if len(list) != 4 {
-		return refused, 0, 0, 0
-	}
-	number := func(v any) float64 {
-		s, _ := v.(string)
-		f, _ := strconv.ParseFloat(s, 64)
-		return f
-	}
-	what, _ = list[0].(int64)
-	took, _ = list[3].(int64)
-	return what, seconds(number(list[1])), number(list[2]), took
-}
-
-// seconds is a duration, rounded up, without overflow.
-func seconds(s float64) time.Duration {
-	if s *= 1e9; s >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return time.Duration(math.Ceil(s))
-}
-
-// note remembers an answer, and returns the result.
-func (r *Rate) note(tenant string, l rate.Limit, cost, what int64, wait time.Duration, used float64, took int64) rate.Result {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now, a := time.Since(r.begin), r.tenants[tenant]
-	if a == nil {
-		if len(r.tenants) >= max(r.sweepAt, 1024) {
-			for name, old := range r.tenants {
-				if now-old.at > forget && old.asks == nil {
-					delete(r.tenants, name)
-				}
-			}
-			r.sweepAt = 2 * len(r.tenants)
-		}
-		a = &ahead{}
-		r.tenants[tenant] = a
-	}
-	if now >= a.until {
-		a.tokens = 0
-	}
-	a.at, a.used = now, used
-	if took > 0 {
-		a.tokens, a.until = a.tokens+took, now+aheadLasts
-	}
-	if what == refused {
-		a.denied, a.cost, a.wait = now, cost, wait
-	}
-	res := a.result(l, now)
-	if what == refused {
-		res.RetryAfter = wait
-	}
-	return res
-}
-
-// result says how it stands with a tenant. Under mu.
-func (a *ahead) result(l rate.Limit, now time.Duration) rate.Result {
-	used := max(0, a.used-(now-a.at).Seconds()*l.PerSecond)
-	ours := 0.0
-	if now < a.until {
-		ours = float64(a.tokens)
-	}
-	res := rate.Result{Limit: l, Remaining: l.Burst, Reset: seconds(used / l.PerSecond)}
-	if left := math.Floor(float64(l.Burst) - max(0, used-ours) + 1e-6); left < float64(l.Burst) {
-		res.Remaining = int64(max(left, 0))
-	}
-	return res
 }
 
 // sleep waits for what was reserved; a caller that leaves gives it back. If the tenant's limit changes, what has to come back until

@@ -56,7 +56,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	for _, g := range goals {
+	for _, g := range wanted {
 		if !strings.Contains(out, g.String()) {
 			t.Errorf("no %q in\n%s", g.String(), out)
 		}

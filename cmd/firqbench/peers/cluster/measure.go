@@ -28,11 +28,8 @@ type metrics struct {
 	Split     []float64 `json:"split"`     // the same: the callers' process, then the others as they were started
 }
 
-func (r result) String() string {
-	if r.Error != "" {
-		return "FAILED: " + r.Error
-	}
-	return fmt.Sprintf("p50 %.0f µs, %.0f calls/s, %.1f µs of processor time per call", r.Metrics.P50, r.Metrics.Rate, r.Metrics.Processor)
+func (m metrics) String() string {
+	return fmt.Sprintf("p50 %.0f µs, %.0f calls/s, %.1f µs of processor time per call", m.P50, m.Rate, m.Processor)
 }
 
 // system is a contestant that runs.

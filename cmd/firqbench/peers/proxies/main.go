@@ -23,6 +23,7 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/command"
 	"github.com/firq-go/firq/cmd/firqbench/internal/machine"
 	"github.com/firq-go/firq/cmd/firqbench/internal/report"
+	"github.com/firq-go/firq/cmd/firqbench/peers/internal/goals"
 )
 
 func main() { command.Main(app) }
@@ -92,23 +93,18 @@ func parse(cmd *cli.Command) (*plan, error) {
 
 // file is a result file.
 type file struct {
-	Schema   string            `json:"schema"`
-	Env      machine.Env       `json:"env"`
-	Modules  map[string]string `json:"modules"`  // versions of all that is compiled in
-	Programs map[string]string `json:"programs"` // versions of the others
-	Skipped  map[string]string `json:"skipped,omitempty"`
-	Rounds   int               `json:"rounds"`
-	Load     time.Duration     `json:"load"` // of each
-	Runs     []result          `json:"runs"`
+	Schema   string              `json:"schema"`
+	Env      machine.Env         `json:"env"`
+	Modules  map[string]string   `json:"modules"`  // versions of all that is compiled in
+	Programs map[string]string   `json:"programs"` // versions of the others
+	Skipped  map[string]string   `json:"skipped,omitempty"`
+	Rounds   int                 `json:"rounds"`
+	Load     time.Duration       `json:"load"` // of each
+	Runs     goals.Runs[metrics] `json:"runs"`
 }
 
 // result is a run of a contestant.
-type result struct {
-	Contestant string  `json:"contestant"`
-	Round      int     `json:"round"` // from 0
-	Metrics    metrics `json:"metrics"`
-	Error      string  `json:"error,omitempty"`
-}
+type result = goals.Run[metrics]
 
 func run(ctx context.Context, cmd *cli.Command, p *plan) (err error) {
 	f := &file{

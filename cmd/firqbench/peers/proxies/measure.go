@@ -43,11 +43,7 @@ type metrics struct {
 	Refused   float64 `json:"refused"`    // other answers/s
 }
 
-func (r result) String() string {
-	if r.Error != "" {
-		return "FAILED: " + r.Error
-	}
-	m := r.Metrics
+func (m metrics) String() string {
 	return fmt.Sprintf("%.0f requests/s, %.1f µs of processor time each, p50 %.0f µs; quiet tenants %.1f ms, p99 %.1f ms; the flood gets %.0f/s",
 		m.Rate, m.Processor, m.P50, m.QuietP50, m.QuietP99, m.Served)
 }
