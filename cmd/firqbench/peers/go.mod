@@ -8,6 +8,7 @@ require (
 	github.com/asynkron/protoactor-go v0.0.0-20260118094027-288962e52f3f
 	github.com/firq-go/firq v0.1.0
 	github.com/firq-go/firq/cmd/firqbench v0.1.0
+	github.com/firq-go/firq/contrib/firqfleet v0.1.0
 	github.com/firq-go/firq/contrib/firqnats v0.1.0
 	github.com/firq-go/firq/contrib/firqotel v0.1.0
 	github.com/firq-go/firq/contrib/firqprom v0.1.0
@@ -80,6 +81,7 @@ require (
 	github.com/go-openapi/jsonpointer v0.21.1 // indirect
 	github.com/go-openapi/jsonreference v0.21.0 // indirect
 	github.com/go-openapi/swag v0.23.1 // indirect
+	github.com/go-redis/redis_rate/v10 v10.0.1
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/mock v1.6.0 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect

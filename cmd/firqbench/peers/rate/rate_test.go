@@ -1,4 +1,4 @@
-// Package rate compares package rate with golang.org/x/time/rate.
+// Package rate compares package rate with golang.org/x/time/rate, and firqfleet.Rate with redis_rate.
 package rate
 
 import (
