@@ -2,7 +2,6 @@ package firqfleet
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"sync"
 	"time"
