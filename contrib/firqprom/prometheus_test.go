@@ -2,6 +2,7 @@ package firqprom_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -173,6 +174,20 @@ func queryRules(t *testing.T, api promv1.API) {
 	}
 }
 
+// scraped returns what the query finds, and asks again while that is nothing: on a busy machine
+// a scrape takes longer than its limit now and then, and until the next one its series are stale.
+func scraped(t *testing.T, api promv1.API, query string) (result model.Vector) {
+	t.Helper()
+	eventually(t, query, func(ctx context.Context) (err error) {
+		result, err = vector(ctx, api, query)
+		if err == nil && len(result) == 0 {
+			err = errors.New("no data")
+		}
+		return err
+	})
+	return result
+}
+
 // compareValues: of a scrape at rest each sample is what Stats says, nothing is
 // missing, and there is nothing else.
 func compareValues(t *testing.T, api promv1.API, scheds fleet, parts *service) {
@@ -193,11 +208,7 @@ func compareValues(t *testing.T, api promv1.API, scheds fleet, parts *service) {
 		}
 		return nil
 	})
-	result, err := vector(t.Context(), api, `{__name__=~"firq_.+", __name__!~"firq_watchdog_.+", job="classic"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range result {
+	for _, s := range scraped(t, api, `{__name__=~"firq_.+", __name__!~"firq_watchdog_.+", job="classic"}`) {
 		key := fmt.Sprintf("%s %s %s%s", s.Metric[model.MetricNameLabel], s.Metric["scheduler"], s.Metric["tenant"]+s.Metric["kind"]+s.Metric["method"]+s.Metric["mode"]+s.Metric["end"]+s.Metric["reason"]+s.Metric["source"], s.Metric["le"])
 		value, ok := want[key]
 		if !ok {
@@ -210,10 +221,7 @@ func compareValues(t *testing.T, api promv1.API, scheds fleet, parts *service) {
 	for key := range want {
 		t.Errorf("missing: %s", key)
 	}
-	counts, err := vector(t.Context(), api, `histogram_count(firq_queue_time_ns{job="native",scheduler=~"busy|calm|stuck|closed|unfair"})`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	counts := scraped(t, api, `histogram_count(firq_queue_time_ns{job="native",scheduler=~"busy|calm|stuck|closed|unfair"})`)
 	if len(counts) != len(scheds.all()) {
 		t.Errorf("%d native histograms, want %d", len(counts), len(scheds.all()))
 	}
