@@ -9,13 +9,13 @@ type account struct {
 	// All atomic, as goroutines of a handler may wait at the same time. Only the goroutine
 	// itself reads lent to charge it.
 	lent  atomic.Int64
-	waits atomic.Uint64 // low half: waits in progress; high half: counts the times that these were dropped
+	waits atomic.Uint64 // low half: waits in progress; high half: how often reset has dropped some
 	since atomic.Int64  // when the first of these waits began
 }
 
 // wait begins a wait; the result is for over.
 func (t *account) wait(now int64) (nth uint64) {
-	// The low half counts up. Four thousand million waits at the same time do not happen.
+	// The low half counts up. 2^32 waits in progress do not happen.
 	v := t.waits.Add(1)
 	if uint32(v) == 1 {
 		t.since.Store(now)
@@ -26,7 +26,7 @@ func (t *account) wait(now int64) (nth uint64) {
 // over ends a wait, unless it was dropped.
 func (t *account) over(nth uint64, now int64) {
 	since := t.since.Load() // before the wait ends, as the next one may begin then
-	// Dropped in between: the wait belongs to an earlier turn, and lends nothing to this one.
+	// With another count in the high half, reset has dropped this wait: it lends nothing to the turn of now.
 	for v := t.waits.Load(); v>>32 == nth && uint32(v) > 0; v = t.waits.Load() {
 		if t.waits.CompareAndSwap(v, v-1) {
 			if uint32(v) == 1 {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// usedBy is the processor time of all turns of a System with one slot, in which f runs. Handlers that
-// sleep outside of Await use it, to the System.
+// usedBy is the processor time that a System with one slot, in which f runs, has counted for all turns. It counts
+// sleep outside of Await as such time.
 func usedBy(t *testing.T, f func(s *System)) (used time.Duration) {
 	bubble(t, func(t *testing.T) {
 		r := NewRecorder()
@@ -25,7 +25,7 @@ func usedBy(t *testing.T, f func(s *System)) (used time.Duration) {
 	return used
 }
 
-// What a handler waits is lent once, although waits are inside each other, or overlap: otherwise an
+// The time that a handler waits is lent once, although waits are inside each other, or overlap: otherwise an
 // actor would pay for less time than it has used.
 func TestWaitsAreLentOnce(t *testing.T) {
 	rest := func() error { sleep(10); return nil }

@@ -8,9 +8,8 @@ import (
 )
 
 // The Ctx of a handler is a context that costs nothing as long as the handler asks for no more than who
-// is calling: a context of package context, with its channel, is made only when Done or a
-// deadline is asked for (context). Who may use it is decided by st, in one atomic: live, slow
-// (live, and something has to be cleaned up afterwards), stale, abandoned.
+// is calling: it makes a context of package context, with its channel, when Done or a deadline is asked
+// for (context). One atomic, st, says who may use it: see the states below.
 //
 // A Ctx outlives its handler, since the next one gets it. So what other goroutines do with it
 // is in two steps: mark it under mu, which fails if the handler is over, and then add what
@@ -37,8 +36,8 @@ const (
 // use Start: a Call by any of these goroutines counts as one that the handler waits for.
 type Ctx struct {
 	st atomic.Uint32
-	// Read by walks, timeouts, Running and Close, at any time: hence atomic. Written by begin
-	// and returned only, except for caller and serving, which a caller that leaves cuts.
+	// Walks, timeouts, Running and Close read these at any time: hence atomic. Only begin and returned write
+	// them; but a caller that leaves cuts caller and serving (call.cut).
 	a       atomic.Pointer[actor]
 	m       atomic.Pointer[method]
 	start   atomic.Int64         // when the handler began, or a little before
@@ -48,7 +47,6 @@ type Ctx struct {
 	inner   atomic.Pointer[Ctx]  // of the call that runs on this goroutine
 	walk    uint64               // the last walk that has visited this; guarded by graph
 
-	// The handler's goroutine.
 	// Only the handler's goroutine uses what follows, up to mu.
 	sys    *System
 	w      *worker // nil: the goroutine is not the System's
@@ -218,8 +216,8 @@ func (c *Ctx) context() context.Context {
 	return c.std
 }
 
-// Err returns ErrStale once the handler has returned or was abandoned. Until then it is that of
-// any context.
+// Err returns ErrStale once the handler has returned or was abandoned. Until then it returns why Done
+// is closed, or nil, as of any context.
 func (c *Ctx) Err() error {
 	if !c.valid() {
 		return ErrStale
@@ -286,8 +284,8 @@ func valuesOf(ctx context.Context, c *Ctx) context.Context {
 
 // Stop ends the actor after this handler: waiting messages become dead letters, and
 // Ref.Err is why. This is not a failure: a supervisor does not start another
-// incarnation. It holds for a start, for Started and for last words too. If the handler then
-// fails, it has not called Stop.
+// incarnation. A start, Started and last words may call it too. If the handler fails after it, the failure
+// counts and the Stop does not.
 func (c *Ctx) Stop(why error) {
 	if c.valid() && !c.out.stop {
 		c.out.stop, c.out.stopErr = true, why

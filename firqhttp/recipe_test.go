@@ -112,7 +112,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestLongNames: of what clients send as names little is kept in memory.
+// TestLongNames: a tenant keeps at most 64 bytes in memory of a name that a client sends.
 func TestLongNames(t *testing.T) {
 	const size = 200_000
 	long := func(i int) string { return fmt.Sprint(i) + strings.Repeat("x", size) }
@@ -162,7 +162,7 @@ func TestLongNames(t *testing.T) {
 		}
 	}
 
-	// A function of one's own cannot forget it: the gate remembers the tenants that waited.
+	// The same holds for a Tenant function that returns the whole name; the gate remembers the tenants that waited.
 	g := gate.New(1, gate.Config[string]{})
 	tenants := 0
 	m := New(g, Config{

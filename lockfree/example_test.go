@@ -9,8 +9,8 @@ import (
 	"github.com/firq-go/firq/lockfree"
 )
 
-// Producers of two tenants and one worker. The busy tenant's queue is bounded, so the producer of
-// a task too many hears of it immediately; the other tenant does not.
+// Producers of two tenants and one worker. The busy tenant's queue is bounded, so Enqueue refuses what is
+// too much for it, immediately; it accepts the other tenant's task.
 func ExampleNew() {
 	s, err := lockfree.New(firq.Config[string, int]{
 		MaxPerTenant: 100, // tasks queued per tenant

@@ -89,7 +89,8 @@ func TestOwed(t *testing.T) {
 	take(t, s, 0, 0, 0)
 }
 
-// A call in progress has a place: no call is refused on its account, the tenant is not full, and it is not forgotten.
+// While a call in progress has the last place, the word does not say full, a call under the lock is unsure, and the
+// tenant is not forgotten: the call may give its place back.
 func TestPlaceInProgress(t *testing.T) {
 	s := build(t, config{MaxPerTenant: 1})
 	tn := known(t, s, "a")
@@ -141,7 +142,8 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// A batch gets the places and credits that are there, and gives back what it has of one only.
+// A batch gets the places and credits that there are. If there are more places than credits it gives the rest
+// of the places back, and the other way round.
 func TestBatchGetsPart(t *testing.T) {
 	for _, cfg := range []config{{MaxPerTenant: 5}, {MaxPerTenant: 9, MaxGlobal: 5}} {
 		for _, crowded := range []bool{false, true} {
@@ -162,8 +164,8 @@ func TestBatchGetsPart(t *testing.T) {
 	}
 }
 
-// A call that has a place, and finds no credit, gives the place back; and none gets one for the ring
-// while the lane is open, or its task could come before those in the lane.
+// A call that has a place, and finds no credit, gives the place back. While the lane is open no call gets a place
+// for the ring: its task could come before those in the lane.
 func TestPlaceForTheRing(t *testing.T) {
 	s := build(t, config{MaxGlobal: 2})
 	s.crowd()
@@ -182,8 +184,8 @@ func TestPlaceForTheRing(t *testing.T) {
 	take(t, s, 0, 0)
 }
 
-// A tenant is not full of a task that has expired, also where that has just come by the ring: the
-// producer that is refused without the lock would have replaced it.
+// Without the lock no producer is refused because of a task that may have expired, even one that has just come by the
+// ring: under the lock the new task replaces it.
 func TestFullOfExpired(t *testing.T) {
 	s := build(t, config{MaxPerTenant: 1})
 	tn := known(t, s, "a")
@@ -201,7 +203,7 @@ func TestFullOfExpired(t *testing.T) {
 	take(t, s, 2)
 }
 
-// What came by the ring before there was a credit for a task that is put under the lock comes before it.
+// A task that is put under the lock comes after those that were in the ring when it got its credit.
 func TestPutAfterWhatCameBefore(t *testing.T) {
 	s := build(t, config{Shards: 2, MaxGlobal: 2})
 	var on [2][]string

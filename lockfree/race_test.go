@@ -56,8 +56,8 @@ func TestNeverEmpty(t *testing.T) {
 	}
 }
 
-// A tenant dies by one CAS on the word that a producer has to change as well:
-// there is no producer that got a place of it before and is not seen.
+// A tenant dies by one CAS on the word that a producer has to change as well, so a tenant whose place a
+// producer has got never dies.
 func TestForgetAgainstPlace(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	s := build(t, config{TenantIdle: time.Nanosecond})

@@ -16,7 +16,7 @@ type part struct {
 	defs      *chart.Defs
 }
 
-// figure is a chart with what is to be said of it.
+// figure is a chart, its picture, and a note under it.
 type figure struct {
 	*chart.Chart
 	Note    string
@@ -50,8 +50,8 @@ type key struct {
 	Swatch template.HTML
 }
 
-// columns returns all series of the part, each name once: with a line, if one of the charts
-// draws one.
+// columns returns all series of the part, each name once. A series that is a line in any chart is a line
+// here, else it is marks.
 func (p part) columns() (all []chart.Series) {
 	for _, f := range p.Figures {
 		for _, s := range f.Visible() {

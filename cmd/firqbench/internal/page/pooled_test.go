@@ -11,7 +11,7 @@ import (
 )
 
 // Files of one place make one curve: the median over the rounds of all, in a band from the
-// least to the greatest. Which tenants were served when is shown of the first file alone.
+// least to the greatest. The chart of which tenants were served when is of the first file alone.
 func TestPooled(t *testing.T) {
 	one, two := ran(2, "zipf"), ran(2, "zipf")
 	two.Env.Start, two.Env.Command = time.Unix(1, 0), "another"

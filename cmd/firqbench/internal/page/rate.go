@@ -70,8 +70,8 @@ func markKnees(c *chart.Chart) string {
 	return "Knee: " + strings.Join(said, "; ") + "."
 }
 
-// overrun says at which rates the producers themselves did not keep up: the knee may be
-// theirs.
+// overrun says at which rates the producers themselves did not keep up: there the knee may be the
+// generator's, not the scheduler's.
 func overrun(ms []*measured) string {
 	late, all := map[float64]int{}, map[float64]int{}
 	for _, m := range ms {
