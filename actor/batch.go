@@ -28,7 +28,7 @@ const recalled = 1 << 30
 // or the rest was recalled.
 func (b *batch) claim() bool {
 	failpoint.At("claim")
-	// The number of messages after which the turn looks at the clock.
+	// After so many messages the turn looks at the clock.
 	if b.left == 0 {
 		return false
 	}
@@ -39,11 +39,10 @@ func (b *batch) claim() bool {
 	return b.begun.Add(1) <= recalled
 }
 
-// next is claim between two handlers; false also if there is something to do after the
-// first of them.
+// next claims the next message directly after a handler; false also if the handler has left something to do
+// first.
 func (b *batch) next(c *Ctx) bool {
-	// live, not slow: otherwise clean has to end what the last handler has begun. claim is
-	// last, for what is claimed must be handled.
+	// live, not slow: a slow Ctx has to be cleaned first. claim is last, for what is claimed must be handled.
 	return c.st.Load() == live && !c.alone && !c.out.any() && c.w.has() && b.claim()
 }
 

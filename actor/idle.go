@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Idle actors end by looks, not by timers: a timer for each of a million actors costs more than
-// the actor, and would have to be set again by each message. A look costs an actor that stays
-// nothing but a lock.
+// One timer looks at all idle actors in turn. A timer for each of a million actors would cost more than the
+// actor, and each message would have to set it again. A look costs an actor that stays nothing but a lock.
 
 // WithIdle ends the actor when it has been idle for d, or up to half of d longer: no message came,
 // waited or was handled. Err is then nil. Spawn's actor has ended for good; that of a Kind is started
@@ -51,27 +50,27 @@ func (l *idlers) add(a *actor) {
 	l.list = append(l.list, idler{a: a})
 	if !l.looked {
 		l.looked = true
-		// By the System, as Close has to end it.
+		// The System's timer, not one of package time, so that Close ends it.
 		l.sys.later(l.step, l.look)
 	}
 }
 
-// look ends the actors that three looks have seen alike, as the first and the last of these are the
-// whole time apart, and lets those go that have ended.
+// look ends the actors that three looks in a row have found the same: the first and the third are the whole time
+// apart. It drops those that have ended otherwise.
 func (l *idlers) look() {
 	l.mu.Lock()
 	// Taken out, so the looks, which take the locks of actors, are made without this one.
 	list := l.list
 	l.list = nil
 	l.mu.Unlock()
-	// In the same memory: what stays is written over what was read.
+	// stay uses list's memory: an actor that stays is written over one that was read.
 	stay := list[:0]
 	for i := range list {
 		if e := &list[i]; e.again() {
 			stay = append(stay, *e)
 		}
 	}
-	// Or the list would keep actors that have ended.
+	// Otherwise the memory behind stay would keep actors that have ended.
 	clear(list[len(stay):])
 	l.mu.Lock()
 	defer l.mu.Unlock()

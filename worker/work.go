@@ -11,8 +11,8 @@ import (
 	"github.com/firq-go/firq/internal/core/pad"
 )
 
-// worker is one goroutine that takes and handles tasks, one at a time. What is not
-// said to belong to another goroutine belongs to that goroutine.
+// worker is one goroutine that takes and handles tasks, one at a time. Only that goroutine uses a field, unless
+// its comment says otherwise.
 type worker[K comparable, T any] struct {
 	_ pad.Pad
 	counters
@@ -77,7 +77,7 @@ func (w *worker[K, T]) next() bool {
 	return false
 }
 
-// run is how a handler is run.
+// run is one execution of the handler.
 type run struct {
 	start   int64
 	watched bool

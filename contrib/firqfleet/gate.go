@@ -49,18 +49,18 @@ type Gate struct {
 	data           string // the server's name of the data that this member is in
 	trips          uint64 // that the server knows of
 	seen           uint64 // pushes
-	hungry         bool   // calls wait, somewhere, for slots, or
+	hungry         bool   // calls of some process wait for slots, or over is true
 	over           bool   // more slots are out than there are
 	next           time.Duration
-	// How things stand with it.
+	// Whether the server and this member agree.
 	leased bool // the lease has not been lost
-	known  bool // it knows what is here; else the next round trip joins
+	known  bool // the server knows which slots are here; else the next round trip joins
 	away   bool // the last round trip failed
 	back   int  // slots that go back with the next round trip
 
 	tenants  map[string]*tenant
 	dirty    []*tenant  // the server has to hear of them
-	unsure   []*tenant  // with costs of which it is not known whether they have arrived
+	unsure   []*tenant  // have costs that may or may not have reached the server
 	waiting  *list.List // of *tenant: those with calls that may have a turn, in turn
 	calls    int        // that wait, those of tenant.heavy included
 	turns    int        // slots of turns, in use or parked
@@ -172,7 +172,7 @@ func (g *Gate) Lease() Lease {
 	return l
 }
 
-// lease returns it as it was. Under mu.
+// lease returns the lease, even one that has been lost. Under mu.
 func (g *Gate) lease() Lease {
 	return Lease{Token: g.token, Until: g.base.Add(time.Duration(g.ends.Load())), Slots: g.held(), Members: g.members}
 }

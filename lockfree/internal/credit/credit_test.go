@@ -96,8 +96,8 @@ func TestTakeGive(t *testing.T) {
 	})
 }
 
-// TakeAt gives what is asked for as long as it is in one place, never more, never
-// nothing while there is something.
+// TakeAt gives as many credits as are asked for, or fewer if no stripe has that many, and at least one while
+// any is left.
 func TestTakeAt(t *testing.T) {
 	eachShape(t, func(t *testing.T, p *Pool) {
 		for n := 1; n <= p.capacity()+1; n += 3 {
@@ -121,8 +121,7 @@ func TestTakeAt(t *testing.T) {
 	})
 }
 
-// A credit is found in whatever stripe it is, from whatever stripe, and filling
-// a stripe from another loses none.
+// A caller on any stripe finds the credits of any other, and filling a stripe from another loses none.
 func TestFoundInAnyStripe(t *testing.T) {
 	eachShape(t, func(t *testing.T, p *Pool) {
 		ends := []int{0, p.mask / 2, p.mask} // all pairs of 64 stripes take long
@@ -191,8 +190,8 @@ func words(p *Pool) (w [maxStripes]uint64) {
 	return w
 }
 
-// The fill of a stripe itself is a change: a call that looks while credits leave one
-// stripe for another sees either word change.
+// Filling a stripe changes the versions of both stripes, so a call that looks while credits move from one to
+// the other sees that its sum is not of one instant.
 func TestRefillChangesBothVersions(t *testing.T) {
 	p := newWrapping(4, 2)
 	p.put(1)

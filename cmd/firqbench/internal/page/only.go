@@ -80,8 +80,8 @@ func (o Only) Check(files []File) error {
 	return nil
 }
 
-// choose returns files with what o asks for alone. Those that have nothing of it stay, with
-// their facts. What is left out stays in files.
+// choose returns copies of files that have only the results which o asks for. A file without any stays, with its
+// facts. The originals do not change.
 func (o Only) choose(files []File) ([]File, error) {
 	if err := o.Check(files); err != nil {
 		return nil, err

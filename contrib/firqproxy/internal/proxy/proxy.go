@@ -44,7 +44,7 @@ type settings struct {
 	tenant firqhttp.TenantFunc
 }
 
-// New returns a proxy, which is to be closed. With a fleet it joins that.
+// New returns a proxy. If the configuration names a fleet, the proxy joins it. The caller closes the proxy.
 func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*Proxy, error) {
 	p := &Proxy{
 		registry: prometheus.NewRegistry(),
@@ -124,7 +124,7 @@ func (v *visit) tenantOf(r *http.Request) string {
 	if !ok {
 		name = v.Anonymous
 	}
-	if strings.ContainsAny(name, "\r\n") { // of a path; a fleet has none
+	if strings.ContainsAny(name, "\r\n") { // a path may have them, a fleet refuses them
 		name = strings.NewReplacer("\r", " ", "\n", " ").Replace(name)
 	}
 	return name
