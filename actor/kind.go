@@ -67,7 +67,7 @@ func NewKind[S any](p Parent, name string, start func(c *Ctx, key string) (S, er
 	own.byKey = &k.byKey
 	k.name, k.set, k.starts = name, &own, map[string]*startUp{}
 	k.live.seed = maphash.MakeSeed()
-	// Of an actor: the Kind ends with this incarnation, which adopt finds out by the number.
+	// If the parent is an actor, the Kind ends with this incarnation of it: adopt compares the numbers.
 	if up.kind != nil {
 		up.mu.Lock()
 		k.born = up.extra().incarnation
@@ -165,7 +165,7 @@ func (k *Kind[S]) first(c *Ctx, key string, st *startUp, start func(*Ctx) (S, er
 func (g *byKey) told(key string, st *startUp, err error) {
 	failpoint.At("start told")
 	g.mu.Lock()
-	// By launch, and now by the deferred call of first.
+	// launch has called it, and now the deferred function of first does.
 	if st.over {
 		g.mu.Unlock()
 		return

@@ -23,8 +23,8 @@ func (m *Middleware) buffers(r *http.Request) bool {
 	case !expects(r):
 		return true
 	}
-	// To read a part has no use: the client would have to send it, and is noticed
-	// only at the end. HTTP/2 notices it in any case.
+	// Reading a part of it would gain nothing: net/http notices only at the body's end that
+	// the client has gone. With HTTP/2 it notices in any case.
 	return r.ProtoMajor < 2 && r.ContentLength <= limit
 }
 

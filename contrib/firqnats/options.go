@@ -58,7 +58,7 @@ type Options struct {
 	// OnLost is called, on a separate goroutine, for a Tell that was sent, and was refused or not
 	// confirmed within Timeout. Its panics are logged.
 	OnLost func(id actor.Identity, method string, err error)
-	// Logger gets what has no other way to be heard of. nil: slog.Default().
+	// Logger gets errors that no caller and no hook gets. nil: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -148,7 +148,7 @@ func (o Options) settled() (Options, error) {
 	return o, nil
 }
 
-// tokenMost is the length of the longest token: the server throws out who uses a subject of some thousand bytes.
+// tokenMost is the length of the longest token: the server disconnects a client that uses a subject of some thousand bytes.
 const tokenMost = 200
 
 // keyToken returns a key as a part of a subject or of a record's name: itself, its bytes in base64 after =, or,

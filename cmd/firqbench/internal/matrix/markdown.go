@@ -33,7 +33,7 @@ func (m *Matrix) Markdown(w io.Writer, subject string) {
 	}
 }
 
-// wide returns the rows of a host, and whom its columns are of; nil if it has none.
+// wide returns the rows of a host, and the contestants of their columns; nil if it has none.
 func (m *Matrix) wide(host int) (t table.Writer, over []string) {
 	type place struct{ scenario, variant string }
 	cells := map[place]map[string]*stats.Interval{}
