@@ -21,7 +21,7 @@ func testDequeueGivenUp(t *testing.T, s *suite) {
 	var got atomic.Int64
 	for w := range 4 {
 		wg.Go(func() {
-			for k := 0; got.Load() < n; k++ {
+			for k := 0; got.Load() < n && !t.Failed(); k++ {
 				ctx, cancel := context.WithCancel(context.Background())
 				if k%4 != 3 {
 					time.AfterFunc(time.Duration(k%7)*100*time.Microsecond, cancel)
@@ -43,6 +43,7 @@ func testDequeueGivenUp(t *testing.T, s *suite) {
 			}
 		})
 	}
+	defer wg.Wait() // also if a put fails
 	for k := range n {
 		put(t, q, job{Tenant: fmt.Sprint(k % 5)})
 	}

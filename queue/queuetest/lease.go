@@ -166,6 +166,11 @@ func testReleaseIsNotCharged(t *testing.T, s *suite) {
 		ok(t, err)
 		ok(t, q.Release(ctx, it))
 	}
+	put(t, q, job{ID: "cancelled", Tenant: "a", Cost: 90, Priority: firq.PriorityCritical})
+	it, err := q.From([]string{"a"}, nil).Dequeue(ctx)
+	ok(t, err)
+	ok(t, q.Cancel(ctx, "cancelled"))
+	ok(t, q.Release(ctx, it))
 	n := map[string]int{}
 	for range 8 {
 		it, err := q.Dequeue(ctx)

@@ -99,6 +99,7 @@ var tests = []struct {
 	{"RateHead", testRateHead},
 	{"RateRun", testRateRun},
 	{"RateIdle", testRateIdle},
+	{"Model", testModel},
 }
 
 // suite is what a test runs on.

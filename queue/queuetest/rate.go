@@ -147,6 +147,10 @@ func testRateChanged(t *testing.T, s *suite) {
 	same(t, "Paused", must(q.TenantStats(ctx, "b")).Paused, false)
 	held("a", true)
 	held("b", true)
+	ok(t, q.Resume(ctx, "b")) // it was not paused
+	same(t, "Held", must(q.Stats(ctx)).Held, 1)
+	none(t, q)
+	same(t, "Held", must(q.Stats(ctx)).Held, 2)
 
 	ok(t, q.SetTenant(ctx, "b", queue.TenantSettings{Rate: rate.Limit{PerSecond: -5}}))
 	same(t, "Settings", must(q.TenantStats(ctx, "b")).Settings, queue.TenantSettings{Rate: rate.Limit{PerSecond: -1}})
@@ -195,6 +199,13 @@ func testRateCorrected(t *testing.T, s *suite) {
 	same(t, "its retry", len(now(t, q, 9)), 1)
 	put(t, q, job{Tenant: "b", Cost: 2})
 	none(t, q)
+
+	put(t, q, job{Tenant: "d", Cost: 10, ID: "cancelled"}, job{Tenant: "d", Cost: 10})
+	its = now(t, q, 9)
+	same(t, "d's first", len(its), 1)
+	ok(t, q.Cancel(ctx, "cancelled"))
+	ok(t, q.Release(ctx, its...))
+	same(t, "cancelled, and released", len(now(t, q, 9)), 1)
 
 	put(t, q, job{Tenant: "c", Cost: 10}, job{Tenant: "c", Cost: 10})
 	ok(t, q.Extend(ctx, time.Microsecond, now(t, q, 1)...)) // its worker is gone

@@ -2,6 +2,7 @@ package queuetest
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -143,6 +144,23 @@ func sameID(t *testing.T, s *suite, c queue.Config[string]) {
 	ok(t, err)
 	same(t, "the second in the batch", rs[1], queue.Result{ID: "z"})
 	same(t, "Queued", books(t, q).Queued, 1)
+	firstOfTwo(t, s, c)
+}
+
+// firstOfTwo checks that of two tasks with one ID in a call the first counts, wherever they are.
+func firstOfTwo(t *testing.T, s *suite, c queue.Config[string]) {
+	const n = 40
+	c.MaxQueued, c.MaxQueuedPerTenant = n*c.MaxQueued, n*c.MaxQueuedPerTenant
+	q := open(t, s, c)
+	var tasks []job
+	for i := range 2 * n {
+		tasks = append(tasks, job{ID: fmt.Sprint(i * 7 % n), Payload: []string{"first", "second"}[i/n]})
+	}
+	put(t, q, tasks...)
+	for _, it := range now(t, q, 2*n) {
+		same(t, "Payload of "+it.ID, it.Payload, "first")
+	}
+	same(t, "Delivered", books(t, q).Delivered, n)
 }
 
 // A deadline may be relative to Enqueue, and to the firing of a schedule.

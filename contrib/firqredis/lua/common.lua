@@ -110,10 +110,6 @@ local function leave(id, counted, after, why, dead)
   local x = parse(call('HGET', D, id))
   local t = tenant(x.name)
   t.i = t.i - 1
-  if call('SREM', P..':c', id) == 1 then
-    call('HDEL', D, id); ended(id, x); count('cancelled'); place(t)
-    return 3
-  end
   if counted then x.attempt = x.attempt + 1
   else                                              -- no worker has had it, so its tenant does not pay
     t.f = t.f - math.min(x.cost / t.w, 1e15)
@@ -121,6 +117,10 @@ local function leave(id, counted, after, why, dead)
 --BUCKET--
       correct(x.name, -x.cost)
     end
+  end
+  if call('SREM', P..':c', id) == 1 then
+    call('HDEL', D, id); ended(id, x); count('cancelled'); place(t)
+    return 3
   end
   if counted and (dead or x.attempt >= x.most) then
     bury(id, x, why); place(t)
