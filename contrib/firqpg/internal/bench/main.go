@@ -21,8 +21,8 @@ import (
 
 // bench is a run of the command.
 type bench struct {
-	tasks, tenants, rounds, samples, noisy int
-	workers                                []int
+	tasks, tenants, rounds, samples, noisy, queued int
+	workers                                        []int
 
 	server *pgserver.Server
 	out    io.Writer
@@ -42,6 +42,7 @@ var parts = []part{
 	{"batches", "500 in a call, enqueue/s (us)", batches},
 	{"latency", "64 idle workers: p50; p99; idle, % of a core", latency},
 	{"fairness", "the last of 100 quiet ones is at position", fairness},
+	{"backlog", "queued | of tenants | process/s (us)", backlog},
 	{"snapshot", "before, tasks/s (us) | a snapshot is held, tasks/s (us)", snapshot},
 }
 
@@ -68,6 +69,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	f.IntVar(&b.tenants, "tenants", 64, "their tenants")
 	f.IntVar(&b.rounds, "rounds", 3, "rounds, of all systems in turn")
 	f.IntVar(&b.samples, "samples", 100, "latencies")
+	f.IntVar(&b.queued, "queued", 1_000_000, "tasks of a backlog")
 	f.IntVar(&b.noisy, "noisy", 20_000, "tasks of the noisy tenant")
 	if err := f.Parse(args); err != nil {
 		return err

@@ -273,3 +273,58 @@ func snapshot(ctx context.Context, b *bench, name string) ([]string, error) {
 	}
 	return []string{fmt.Sprintf("%v | %v", before, look())}, ctx.Err()
 }
+
+// backlog handles tasks while many more wait, of one tenant, of 10,000, and of 64 a tenth as many.
+func backlog(ctx context.Context, b *bench, name string) (rows []string, err error) {
+	for k, x := range []struct{ queued, tenants int }{{b.queued / 10, b.tenants}, {b.queued, 1}, {b.queued, 10_000}} {
+		if k > 0 { // each has a server that is new
+			b.server.Stop()
+			if err := b.start(); err != nil {
+				return nil, err
+			}
+		}
+		t, err := b.behind(ctx, name, x.queued, x.tenants)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, fmt.Sprintf("%d | %d | %v", x.queued, x.tenants, t))
+	}
+	return rows, nil
+}
+
+// behind fills a queue, and measures the first tasks that are handled.
+func (b *bench) behind(ctx context.Context, name string, queued, tenants int) (t spent, err error) {
+	s, err := b.open(ctx, name, 80)
+	if err != nil {
+		return t, err
+	}
+	defer s.close()
+	some := make([]string, 500)
+	for k := 0; k < queued; k += len(some) {
+		for i := range some {
+			some[i] = fmt.Sprint("tenant-", (k+i)%tenants)
+		}
+		if err := s.batch(ctx, some, payload); err != nil {
+			return t, err
+		}
+	}
+	n := min(b.tasks, queued/2)
+	var done atomic.Int64
+	enough := make(chan struct{})
+	return b.timed(n, func() error {
+		stop, err := s.work(ctx, 1, 64, func(string) {
+			if done.Add(1) == int64(n) {
+				close(enough)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		defer stop()
+		select {
+		case <-enough:
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	})
+}
