@@ -92,6 +92,7 @@ type extra struct {
 	takenDownFor    error // the failure, of a sibling or the supervisor, for which it is taken down
 	delay           backoff
 	restartsInGroup bool // it is restarted with siblings, one by one, the oldest first
+	uncounted       bool // it has failed, and its supervisor has not counted that: it is not started before
 	sup             *supervisor
 	last            *actor // youngest child; System.tree
 }

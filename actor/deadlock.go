@@ -282,7 +282,7 @@ func (a *actor) unwait() { a.sys().unwait(a.handlersBelow(), nil) }
 // it ends their waits for calls that can be served only after those starts.
 func (p *supervisor) unwaitStarts() {
 	var all []*Ctx
-	for _, k := range p.set {
+	for _, k := range p.group.set {
 		if k.is((*actor).inGroup) {
 			all = append(all, k.handlers()...)
 		}

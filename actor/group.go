@@ -47,7 +47,9 @@ func (a *actor) requestStart() {
 	failpoint.At("raise")
 	a.mu.Lock()
 	// Nothing changes unless it is down: it may have ended, or be up by another request.
-	a.on(wanted)
+	if !a.x.uncounted {
+		a.on(wanted)
+	}
 	a.unlockWake(nil)
 }
 
@@ -59,15 +61,13 @@ func (a *actor) setInGroup(yes bool) {
 }
 
 // endNext ends the youngest incarnation of the set that is up; true: all are down.
-func (p *supervisor) endNext() bool {
-	if !p.endYoungest(p.why) {
+func (p *supervisor) endNext(g *group) bool {
+	if !g.endYoungest() {
 		return false
 	}
 	// All of the group are down. Their messages wait in the mailboxes.
-	p.phase = backingOff
+	g.phase = backingOff
 	p.unwaitStarts() // of those that were down before
-	p.round++
-	round := p.round
 	wait := p.delay.next(p.a.sys(), &p.v, time.Now())
 	// The wait belongs to the restart that has begun it: restarts does not count this time as
 	// up.
@@ -75,20 +75,17 @@ func (p *supervisor) endNext() bool {
 		p.recent[n-1].wait = wait
 	}
 	p.a.sys().later(wait, func() {
-		p.mu.Lock()
-		// An alarm of an earlier round, whose group has grown since, does not end this one.
-		p.rang = max(p.rang, round)
-		p.mu.Unlock()
+		g.rang.Store(true)
 		p.a.nudge()
 	})
 	return true
 }
 
 // startNext starts the oldest of the set that is down; true: none is.
-func (p *supervisor) startNext() bool {
-	for len(p.set) > 0 {
+func (p *supervisor) startNext(g *group) bool {
+	for len(g.set) > 0 {
 		// The oldest that was not looked at: those before it are up.
-		k := p.set[0]
+		k := g.set[0]
 		k.mu.Lock()
 		life := k.life
 		k.mu.Unlock()
@@ -99,14 +96,14 @@ func (p *supervisor) startNext() bool {
 			k.requestStart()
 			return false
 		case restarting, failed, falling:
-			k.endIncarnation(p.why) // for its handlers, which must not wait for those that come up after it
+			k.endIncarnation(g.why) // for its handlers, which must not wait for those that come up after it
 			return false            // it comes down again, and says so
 		}
 		// It is up, or it has ended for good.
 		k.setInGroup(false)
-		p.set = p.set[1:]
+		g.set = g.set[1:]
 	}
-	p.set, p.phase = nil, calm
+	p.group = nil
 	return true
 }
 
@@ -114,30 +111,30 @@ func (p *supervisor) startNext() bool {
 // them is still up.
 func (p *supervisor) endAll(why error) bool {
 	// The first step of this end; later ones go on where it was.
-	if p.phase != endingAll {
-		p.set, p.phase = p.a.sys().children(p.a), endingAll // no child is added before startAll
-		p.up = len(p.set)
+	if p.group == nil || p.group.phase != endingAll {
+		all := p.a.sys().children(p.a) // no child is added before startAll
+		p.group = &group{phase: endingAll, set: all, up: len(all), why: why}
 	}
-	return p.endYoungest(why)
+	return p.group.endYoungest()
 }
 
 // endYoungest ends the youngest incarnation of the set that is up; true: all are down. It goes on
 // from up, as those behind it have ended. But the end of a backoff may have started one of them again,
 // so the last look is at all.
-func (p *supervisor) endYoungest(why error) bool {
-	for last := p.up == 0; ; last = true {
-		for ; p.up > 0; p.up-- {
-			k := p.set[p.up-1]
+func (g *group) endYoungest() bool {
+	for last := g.up == 0; ; last = true {
+		for ; g.up > 0; g.up-- {
+			k := g.set[g.up-1]
 			if !k.is((*actor).isDown) && !k.is((*actor).over) {
 				// Its end nudges the supervisor, whose next step goes on below it.
-				k.endIncarnation(why)
+				k.endIncarnation(g.why)
 				return false
 			}
 		}
 		if last {
 			return true
 		}
-		p.up = len(p.set)
+		g.up = len(g.set)
 	}
 }
 
@@ -146,21 +143,20 @@ func (p *supervisor) startAll() {
 	p.mu.Lock()
 	// Failures of incarnations that ended with the supervisor's own.
 	p.losses = nil
-	p.round++
 	p.mu.Unlock()
 	// As if just made: what its children did before its own failure does not count.
-	p.recent, p.delay, p.why = nil, backoff{}, nil
-	// All, the oldest first; and with a new backoff for each.
-	p.set = p.a.sys().children(p.a)
-	for _, k := range p.set {
+	p.recent, p.delay = nil, backoff{}
+	// The steps of a group's restart do the rest, in the next turn of the supervisor: all, the oldest
+	// first, and with a new backoff for each.
+	p.group = &group{phase: startingSet, set: p.a.sys().children(p.a)}
+	for _, k := range p.group.set {
 		k.mu.Lock()
 		// restartsInGroup for the rule of deadlocks: the start of one waits for those of the
 		// older ones.
-		k.extra().delay, k.x.restartsInGroup = backoff{}, true
+		x := k.extra()
+		x.delay, x.restartsInGroup, x.uncounted = backoff{}, true, false
 		k.mu.Unlock()
 	}
-	// The steps of a group's restart do the rest, in the next turn of the supervisor.
-	p.phase = startingSet
 	p.unwaitStarts()
 	p.a.nudge()
 }

@@ -3,6 +3,7 @@ package actor
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,24 +13,38 @@ import (
 // supervisor.
 //
 // OneForOne restarts the child alone, after its backoff: one request to start. The other
-// strategies restart a group (set): first its incarnations end, the youngest first (endingSet),
+// strategies restart a group: first its incarnations end, the youngest first (endingSet),
 // then the group waits (backingOff), and then they are started, the oldest first, each after
 // the one before is up (startingSet). A failure of a child in between begins a new group, with
 // those of the old one that are still down.
 //
 // When the supervisor itself has failed, endAll ends all incarnations, and startAll starts them
 // as if it had just been made.
+//
+// Each failure counts once, and before the child that has failed is started again: from fallen on
+// the child is down, but uncounted until the supervisor takes the loss, and requestStart
+// does nothing. Otherwise a group that it belongs to, or an old alarm, could start it between fallen and
+// the loss, as if it had not failed.
 
-// phase of a supervisor.
+// phase of a group.
 type phase uint8
 
 const (
-	calm        phase = iota
-	endingSet         // it takes children down, the youngest first
-	backingOff        // it waits for the end of the backoff
-	startingSet       // it starts them, the oldest first
-	endingAll         // its own incarnation ends, and before it those of all children
+	endingSet   phase = iota // its incarnations end, the youngest first
+	backingOff               // it waits for the end of the backoff
+	startingSet              // they start, the oldest first
+	endingAll                // the supervisor's own incarnation ends, and before it those of all children
 )
+
+// group is one restart of several children, in a supervisor's turn. A failure in between replaces it by
+// another group: so an alarm that comes too late rings for a group that is gone.
+type group struct {
+	phase phase
+	set   []*actor    // oldest first; from startingSet on: those that are still to be started
+	up    int         // of set: the incarnations from here on have ended
+	why   error       // what their last words are told
+	rang  atomic.Bool // the backoff is over; set by its alarm
+}
 
 // supervisor is the part of an actor that is a Supervisor. step runs in the actor's turn;
 // mu guards what other goroutines tell the supervisor.
@@ -41,19 +56,12 @@ type supervisor struct {
 	mu sync.Mutex
 	// Written by the goroutines on which children fail and end, read by step.
 	losses []loss
-	rang   uint64 // the last round whose backoff is over
-	over   bool   // it ends permanently, and starts no child any more
+	over   bool // it ends permanently, and starts no child any more
 
-	// Guarded by the turn.
-	// From here on no lock: only steps look at it, and those are in the turn.
-	phase  phase
+	// Guarded by the turn: only steps look at it.
+	group  *group    // nil: none is in progress
 	recent []restart // oldest first
-	set    []*actor  // children that are being restarted, oldest first; while the supervisor's own incarnation ends: all
-	up     int       // of set: the incarnations from here on have ended
-	why    error
-	delay  backoff
-	// Counts backoffs of groups: an alarm belongs to its round.
-	round uint64
+	delay  backoff   // of groups
 }
 
 // loss: a child has failed, and is down or has ended.
@@ -146,53 +154,39 @@ func (p *supervisor) loss() (loss, bool) {
 func (p *supervisor) step() {
 	for {
 		// Each phase either waits (return) or has led to the next one.
-		switch p.phase {
-		case calm:
-			e, ok := p.loss()
-			// Nothing has happened: the supervisor sleeps.
-			if !ok {
-				return
-			}
-			if !p.failure(e) {
-				return
-			}
-		case endingSet:
-			if !p.endNext() {
-				return
-			}
-		case backingOff:
-			p.mu.Lock()
-			// A later failure has begun a new round, whose own alarm counts.
-			over := p.rang == p.round
-			p.mu.Unlock()
-			if !over {
-				return
-			}
-			p.phase = startingSet
-		case startingSet:
-			// A child has failed while siblings are being started. It goes down with the group
-			// before others are started beside it.
+		switch g := p.group; {
+		case g == nil || g.phase == startingSet:
+			// A child that fails while siblings are being started goes down with the group before
+			// others are started beside it.
 			if e, ok := p.loss(); ok {
-				p.phase = calm
 				if !p.failure(e) {
 					return
 				}
-				if p.phase == calm {
-					p.phase = startingSet // nothing has come of it, and others are still to be started
-				}
-				continue
+			} else if g == nil || !p.startNext(g) {
+				return // nothing has happened: the supervisor sleeps
 			}
-			if !p.startNext() {
+		case g.phase == endingSet:
+			if !p.endNext(g) {
 				return
 			}
+		case !g.rang.Load():
+			return
+		default:
+			g.phase = startingSet
 		}
 	}
 }
 
 // failure begins a restart; false: it would be one too many.
 func (p *supervisor) failure(e loss) bool {
-	if over := e.child.is((*actor).over); !over && !e.child.is((*actor).isDown) || over && p.v.Strategy.alone() {
-		return true // it is up again, restarted with others
+	k := e.child
+	k.mu.Lock()
+	over, counted := k.over(), !k.x.uncounted
+	// From here on it may be started.
+	k.x.uncounted = false
+	k.mu.Unlock()
+	if over && p.v.Strategy.alone() || !over && counted {
+		return true // nothing to restart, or startAll was first
 	}
 	now := time.Now()
 	n := p.restarts(e.child, now)
@@ -204,7 +198,7 @@ func (p *supervisor) failure(e loss) bool {
 	}
 	// OneForOne too has a group while the supervisor starts all of its children again
 	// (startAll): a child that fails then is restarted with the rest of these.
-	alone := p.v.Strategy.alone() && len(p.set) == 0
+	alone := p.v.Strategy.alone() && p.group == nil
 	r := restart{at: now}
 	if alone {
 		r.of, r.wait = e.child, e.child.x.delay.next(p.a.sys(), &p.v, now)
@@ -213,20 +207,21 @@ func (p *supervisor) failure(e loss) bool {
 	if p.v.MaxRestarts != Unlimited {
 		p.recent = append(p.recent, r)
 	}
-	// What the siblings' last words get as the reason.
-	p.why = e.why
 	p.logRestart(e.child, n+1)
 	if alone {
 		// The supervisor itself goes on: others may fail, and be restarted, in between.
 		p.a.sys().later(r.wait, e.child.requestStart)
 		return true
 	}
-	found := false
-	var set []*actor
+	// What the siblings' last words get as the reason is this failure.
+	found, g := false, &group{why: e.why}
 	// Those that belong to the group for what was before: a group in progress, or the siblings
 	// of a child that is gone.
 	was := map[*actor]bool{}
-	for _, k := range slices.Concat(p.set, e.with) {
+	if p.group != nil {
+		e.with = slices.Concat(p.group.set, e.with)
+	}
+	for _, k := range e.with {
 		was[k] = true
 	}
 	for _, k := range p.a.sys().children(p.a) {
@@ -237,11 +232,11 @@ func (p *supervisor) failure(e loss) bool {
 			// ones in the group.
 			k.setInGroup(true)
 			// Oldest first, as children are listed.
-			set = append(set, k)
+			g.set = append(g.set, k)
 		}
 	}
 	// Those of an earlier group that are down stay in the set, so each is started once.
-	p.set, p.up, p.phase = set, len(set), endingSet
+	g.up, p.group = len(g.set), g
 	p.unwaitStarts()
 	return true
 }

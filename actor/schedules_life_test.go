@@ -90,6 +90,17 @@ var lifePlays = map[string]play{
 		}
 		sc.end()
 	}},
+	"two failures at once, one too many": {1, func(sc *scene) {
+		sc.build(2, Config{})
+		sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll, MaxRestarts: 1})
+		r, q := sc.actor(sup, fails), sc.actor(sup, fails)
+		sc.tell(tell, r, 1)
+		sc.tell(tell, q, 101)
+		sc.rest()
+		sc.gone(r)
+		sc.gone(q)
+		sc.end()
+	}},
 	"a failure beside a call on its caller's goroutine": {2, func(sc *scene) {
 		sc.build(1, Config{})
 		sup, _ := Supervise(sc.s, "", Supervision{})

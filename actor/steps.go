@@ -164,6 +164,8 @@ func (a *actor) settle() {
 	why := x.fail
 	// The next incarnation begins without what this one has met.
 	a.awaited, x.fail = false, nil
+	// With fallen: no request starts it before the supervisor has counted the failure.
+	x.uncounted = why != nil
 	// The next incarnation begins with what this one has put aside.
 	x.back.takeAllFront(&x.stash)
 	a.mu.Unlock()
