@@ -1,7 +1,6 @@
 package actor
 
 import (
-	linked "container/list"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -49,7 +48,7 @@ type actor struct {
 	// What the options say. One value for all actors that were made with the same ones, so it
 	// costs a word.
 	set   *settings
-	kind  *kind // nil: a supervisor, or the System's root
+	kind  kind // nil: a supervisor, or the System's root
 	name  string
 	x     *extra        // nil until it is needed; set under mu
 	start any           // func(*Ctx) (S, error) of a supervised actor; nil: there is no other incarnation; mu
@@ -85,7 +84,8 @@ type extra struct {
 	err             error                  // why it ends, or has ended
 	fail            error                  // why the incarnation failed
 	abandoned       bool                   // an abandoned handler still has the state: no last words
-	watchers        *linked.List           // of this actor: *Watching, in order
+	watchers        map[*Watching]uint64   // of this actor: in the order of these numbers
+	watched         uint64                 // the last of the numbers
 	watches         map[watchKey]*Watching // of this incarnation
 	incarnation     uint64                 // counts those that have ended
 	timers          map[*Timer]struct{}
@@ -147,31 +147,19 @@ func (a *actor) length() int {
 	return int(a.waits())
 }
 
-// kind of an actor: the type of its state. There is one for each type.
-type kind struct {
-	name string
-	typ  reflect.Type
-	open func(start any, c *Ctx) (any, error) // calls start, which is a func(*Ctx) (S, error)
+// kind of an actor: the type of its state. Two of a type are ==.
+type kind interface {
+	String() string
+	open(start any, c *Ctx) (any, error) // calls start, which is a func(*Ctx) (S, error)
 }
 
-var kinds sync.Map // reflect.Type -> *kind
+// kindOf is the kind of actors with the state S.
+type kindOf[S any] struct{}
 
-// kindOf returns the kind of actors with the state S. The first caller makes it; where two do
-// at the same time, one of the two is kept.
-func kindOf[S any]() *kind {
-	typ := reflect.TypeFor[S]()
-	if k, ok := kinds.Load(typ); ok {
-		return k.(*kind)
-	}
-	// One per type in the process, so kinds are compared by address.
-	k, _ := kinds.LoadOrStore(typ, &kind{typ.String(), typ, opened[S]})
-	return k.(*kind)
-}
+func (kindOf[S]) String() string { return reflect.TypeFor[S]().String() }
 
-// opened calls a start that newActor has kept without its type, for another incarnation.
-func opened[S any](start any, c *Ctx) (any, error) {
-	return start.(func(*Ctx) (S, error))(c) //nolint:forcetypeassert // Spawn has put it there
-}
+// newActor has kept start without its type, for another incarnation.
+func (kindOf[S]) open(start any, c *Ctx) (any, error) { return start.(func(*Ctx) (S, error))(c) }
 
 // kindName is what metrics, traces and Info call the actor: never its own name, of which there
 // may be millions.
@@ -179,5 +167,5 @@ func (a *actor) kindName() string {
 	if a.kind == nil {
 		return "supervisor"
 	}
-	return a.kind.name
+	return a.kind.String()
 }

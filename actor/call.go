@@ -28,16 +28,18 @@ const (
 // that moves it out of waiting or taken owns it; a call that was left is never used again.
 type call struct {
 	st      atomic.Uint32
-	foreign bool  // not answered by its handler; written while replying
-	room    bool  // not a message: its sender waits for room
-	ends    bool  // not a message: its sender waits for the end of to, and of its descendants before
-	inChain bool  // a handler of the target has caused it; immutable once posted
-	err     error // written while replying
-	w       *waiter
-	many    chan struct{}               // of a Future, instead of w
-	then    func()                      // of Deliver, instead of w
-	stop    atomic.Pointer[func() bool] // where w is nil: ends the wait for the end of ctx
-	to      *actor
+	foreign bool   // not answered by its handler; written while replying
+	room    bool   // not a message: its sender waits for room
+	ends    bool   // not a message: its sender waits for the end of to, and of its descendants before
+	inChain bool   // a handler of the target has caused it; immutable once posted
+	err     error  // written while replying
+	from    uint32 // the state in which it was left; only the goroutine that has claimed it uses this
+	// The answer comes through a channel of waiter, or closes the channel of a Future, for which several
+	// goroutines may wait. nil: then is called, of Deliver.
+	done chan struct{}
+	then func()
+	stop atomic.Pointer[func() bool] // ends the wait for the end of ctx; not of a call with a waiter
+	to   *actor
 	// caller is the handler that waits; written before the call is posted, and under graph
 	// when the call is left. nil: the call comes from outside.
 	caller atomic.Pointer[Ctx]
@@ -47,19 +49,15 @@ type call struct {
 	kid int // its place in Ctx.kids of the caller's handler, from 1; 0: it is not there; guarded by that Ctx.mu
 }
 
-// waiter is a channel that answers come through. It is pooled per System, because a
+// waiter returns an empty channel for an answer, with room for it. It goes back to the pool after its answer was
+// received, and never when its call was left, as an answer could still come. The pool is the System's, as a
 // channel must not leave its bubble of testing/synctest.
-type waiter struct{ ch chan struct{} }
-
-// waiter returns one with an empty channel. It goes back to the pool after its answer was
-// received, and never when its call was left, as an answer could still come.
-func (s *System) waiter() *waiter {
-	// A waiter in the pool has an empty channel: every answer that was sent was received
-	// (drop).
-	if w, ok := s.waiters.Get().(*waiter); ok {
+func (s *System) waiter() chan struct{} {
+	// One in the pool is empty: every answer that was sent was received (drop).
+	if w, ok := s.waiters.Get().(chan struct{}); ok {
 		return w
 	}
-	return &waiter{make(chan struct{}, 1)}
+	return make(chan struct{}, 1)
 }
 
 // taken is called under the actor's mu by the worker that is going to run the handler in c.
@@ -85,32 +83,22 @@ func (f *call) signal() {
 
 // wake wakes the caller, which may give the call back for reuse before wake returns.
 func (f *call) wake() {
-	// Futures and Deliver have no pooled waiter, as several goroutines may wait for them, or
-	// none.
-	if f.w == nil {
-		if f.then != nil {
-			go f.then() // apart from the handler that answers, whose turn it would take
-		} else {
-			close(f.many)
-		}
-		// The reply is there, so the end of the ctx is of no interest any more. Pairs with
-		// endsWith, which stores stop first and looks at the state then.
-		if stop := f.stop.Load(); stop != nil {
-			(*stop)()
-		}
+	// A waiter has room for one, and there is one answer: this never blocks the handler that
+	// replies.
+	if cap(f.done) > 0 {
+		f.done <- struct{}{}
 		return
 	}
-	// The channel has room for one, and there is one answer: this never blocks the handler that
-	// replies.
-	f.w.ch <- struct{}{}
-}
-
-// done tells that the call was answered, or left by its handler.
-func (f *call) done() <-chan struct{} {
-	if f.many != nil {
-		return f.many
+	if f.then != nil {
+		go f.then() // apart from the handler that answers, whose turn it would take
+	} else {
+		close(f.done)
 	}
-	return f.w.ch
+	// The reply is there, so the end of the ctx is of no interest any more. Pairs with
+	// endsWith, which stores stop first and looks at the state then.
+	if stop := f.stop.Load(); stop != nil {
+		(*stop)()
+	}
 }
 
 // letIn answers a sender that waits for something else than a reply: for room, or for a start.
@@ -133,34 +121,35 @@ func (f *call) refuse(err error, from uint32) bool {
 // err. It reports false if the call is answered, or was left before.
 func (f *call) leave(err error) bool {
 	failpoint.At("leave")
-	from, ok := f.claim()
+	ok := f.claim()
 	if ok {
-		f.leaving(from, err)
+		f.leaving(err)
 	}
 	return ok
 }
 
 // claim is the step of leave that decides: from here on the call is not used again.
-func (f *call) claim() (from uint32, ok bool) {
+func (f *call) claim() bool {
 	for { // Stash moves it from taken back to waiting
-		from = f.st.Load()
+		from := f.st.Load()
 		if from > taken {
-			return from, false
+			return false
 		}
 		// From here on no goroutine answers the message: the caller returns, and the worker
 		// that takes the message finds that it has left.
 		if f.st.CompareAndSwap(from, left) {
-			return from, true
+			f.from = from
+			return true
 		}
 	}
 }
 
 // leaving does the rest of leave; its caller has claimed the call.
-func (f *call) leaving(from uint32, err error) {
+func (f *call) leaving(err error) {
 	failpoint.At("leaving")
 	// Its handler runs, or is about to. It goes on, as its actor's state would be half changed
 	// otherwise; but its Ctx is cancelled, so that a handler which looks can stop.
-	if from == taken {
+	if f.from == taken {
 		g := f.by.Load()
 		f.cut(g)
 		// g may serve another call by now, which cancelFor finds out under the Ctx's lock.
@@ -181,7 +170,8 @@ func (f *call) leaving(from uint32, err error) {
 	if f.env.in != nil {
 		f.env.unlink()
 		// Under the target's mu: a worker that takes messages has it, or finds the call left.
-		f.to.loseCancelled()
+		f.to.cancel()
+		f.to.admit()
 	}
 	// The message behind it may be one that may be handled now, as where only the call chain
 	// may come in.
@@ -204,14 +194,14 @@ func (f *call) cut(g *Ctx) {
 
 // interrupt leaves a call on behalf of its caller.
 func (f *call) interrupt(err error) {
-	if from, ok := f.claim(); ok {
-		f.gone(from, err)
+	if f.claim() {
+		f.gone(err)
 	}
 }
 
 // gone lets the caller know that its call, which was claimed, was left on its behalf.
-func (f *call) gone(from uint32, err error) {
-	f.leaving(from, err)
+func (f *call) gone(err error) {
+	f.leaving(err)
 	f.err = err
 	f.wake()
 }

@@ -149,8 +149,6 @@ func (s *System) Close() error {
 	for a := range s.names.all() {
 		a.mu.Lock()
 		chain := a.empty()
-		// Their senders wait for room that will not come.
-		a.evictRoom()
 		a.mu.Unlock()
 		a.deadLetters(chain, ErrStopped)
 	}
@@ -160,7 +158,7 @@ func (s *System) Close() error {
 		c.abort(ErrStopped)
 	}
 	// For the last words of all actors, one after the other.
-	c := s.newCtx()
+	c := s.newCtx(nil, new(account))
 	s.endChildren(s.root, c)
 	s.dropCtx(c)
 	// later looks at closed under this lock, so no timer is added behind the loop.

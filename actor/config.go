@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"math"
@@ -147,18 +148,10 @@ func (c Config) resolve() (Config, error) {
 		return c, err
 	}
 	// As many as there are processors: more would only compute in turns.
-	if c.Slots == 0 {
-		c.Slots = runtime.GOMAXPROCS(0)
-	}
-	if c.Slice == 0 {
-		c.Slice = DefaultSlice
-	}
-	if c.Throughput == 0 {
-		c.Throughput = DefaultThroughput
-	}
-	if c.Handoff == 0 {
-		c.Handoff = DefaultHandoff
-	}
+	c.Slots = cmp.Or(c.Slots, runtime.GOMAXPROCS(0))
+	c.Slice = cmp.Or(c.Slice, DefaultSlice)
+	c.Throughput = cmp.Or(c.Throughput, DefaultThroughput)
+	c.Handoff = cmp.Or(c.Handoff, DefaultHandoff)
 	return c, nil
 }
 
@@ -176,13 +169,10 @@ func (m Mailbox) check() error {
 // limit as a number that a count can be compared with: without a limit it is one that no
 // mailbox reaches.
 func (m Mailbox) limit() uint64 {
-	switch {
-	case m.Limit == 0:
-		return DefaultMailbox
-	case m.Limit < 0:
+	if m.Limit < 0 {
 		return math.MaxUint64
 	}
-	return uint64(m.Limit)
+	return uint64(cmp.Or(m.Limit, DefaultMailbox))
 }
 
 // invalid is an error that matches firq.ErrInvalidConfig, and says which field or option it is

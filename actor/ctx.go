@@ -151,17 +151,21 @@ func (c *Ctx) served() context.Context {
 
 // ended is Err of a Ctx that is valid.
 func (c *Ctx) ended() error {
-	c.mu.Lock()
-	std, b := c.std, c.base
-	c.mu.Unlock()
-	switch {
-	case std != nil:
-		// It was asked for, so it exists and has all ends: of the call, of the timeout, of Close.
-		return std.Err()
-	case b != nil:
-		return b.Err()
+	if ctx, _ := c.current(); ctx != nil {
+		return ctx.Err()
 	}
 	return nil
+}
+
+// current returns the context that has the values and the ends of now; nil: there are none. kept: its values stay.
+func (c *Ctx) current() (ctx context.Context, kept bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// If it was asked for it exists, and has all ends: of the call, of the timeout, of Close.
+	if c.std != nil {
+		return c.std, c.kept
+	}
+	return c.base, c.kept
 }
 
 // Deadline returns the deadline of the call that is served, or that of a timeout with Cancel if
@@ -230,17 +234,9 @@ func (c *Ctx) Value(key any) any {
 	if _, ok := key.(ctxKey); ok {
 		return c
 	}
-	c.mu.Lock()
-	// Under mu as a pair; the look-up itself runs code of the user's contexts, and so without
-	// it.
-	std, b, kept := c.std, c.base, c.kept
-	c.mu.Unlock()
-	switch {
-	case !c.valid() && !kept:
-	case std != nil:
-		return std.Value(key)
-	case b != nil:
-		return b.Value(key)
+	// The look-up runs code of the user's contexts, and so without mu.
+	if ctx, kept := c.current(); ctx != nil && (kept || c.valid()) {
+		return ctx.Value(key)
 	}
 	return nil
 }

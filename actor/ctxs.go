@@ -1,40 +1,30 @@
 package actor
 
-import (
-	"maps"
-	"slices"
-)
-
 // The Ctxs of a System. Each worker has one, with a child for calls on its goroutine, and that child may
 // have one, and so on; calls from outside take a spare one. All that exist are in System.ctxs, where
 // Running and Close find the handlers in progress.
 
-// newCtx returns a Ctx with its own account.
-func (s *System) newCtx() *Ctx {
-	// Those on one goroutine share an account (childCtx): it is the goroutine that waits.
-	c := &Ctx{sys: s, acct: new(account)}
-	s.ctxMu.Lock()
+// newCtx returns a Ctx of a worker; nil: of another goroutine. Those on one goroutine share an account: it
+// is the goroutine that waits.
+func (s *System) newCtx(w *worker, acct *account) *Ctx {
+	c := &Ctx{sys: s, w: w, acct: acct}
 	// Before it has a handler: Close must not miss one.
-	s.ctxs[c] = struct{}{}
-	s.ctxMu.Unlock()
+	s.ctxs.Store(c, nil)
 	return c
 }
 
 // dropCtx forgets a Ctx, and those of calls on its goroutine.
 func (s *System) dropCtx(c *Ctx) {
-	s.ctxMu.Lock()
 	// A child is on the same goroutine, which ends.
 	for ; c != nil; c = c.child {
-		delete(s.ctxs, c)
+		s.ctxs.Delete(c)
 	}
-	s.ctxMu.Unlock()
 }
 
 // allCtxs returns those that exist now.
-func (s *System) allCtxs() []*Ctx {
-	s.ctxMu.Lock()
-	defer s.ctxMu.Unlock()
-	return slices.Collect(maps.Keys(s.ctxs))
+func (s *System) allCtxs() (all []*Ctx) {
+	s.ctxs.Range(func(c, _ any) bool { all = append(all, c.(*Ctx)); return true })
+	return all
 }
 
 // childCtx returns a Ctx for a call on the goroutine of c, or from outside.
@@ -44,8 +34,7 @@ func (s *System) childCtx(c *Ctx) *Ctx {
 		// Made with the first call on this goroutine, and kept: the next such call allocates
 		// nothing.
 		if c.child == nil {
-			c.child = s.newCtx()
-			c.child.w, c.child.acct = c.w, c.acct
+			c.child = s.newCtx(c.w, c.acct)
 		}
 		return c.child
 	}
@@ -60,7 +49,7 @@ func (s *System) childCtx(c *Ctx) *Ctx {
 		return cc
 	}
 	s.ctxMu.Unlock()
-	return s.newCtx()
+	return s.newCtx(nil, new(account))
 }
 
 // doneCtx gives back a Ctx that childCtx returned.
@@ -80,7 +69,7 @@ func (s *System) doneCtx(c, cc *Ctx) {
 	if len(s.spare) < spares && !cc.kept {
 		s.spare = append(s.spare, cc)
 	} else {
-		delete(s.ctxs, cc)
+		s.ctxs.Delete(cc)
 	}
 	s.ctxMu.Unlock()
 }
@@ -88,8 +77,8 @@ func (s *System) doneCtx(c, cc *Ctx) {
 // renew gives w a new Ctx instead of c.
 func (w *worker) renew(c *Ctx) {
 	s := w.pool.sys
-	n := s.newCtx()
-	n.w, n.acct, n.hold = w, &w.acct, c.hold
+	n := s.newCtx(w, &w.acct)
+	n.hold = c.hold
 	n.a.Store(c.a.Load()) // for callers that ask which handler w has had last
 	n.m.Store(c.m.Load())
 	n.start.Store(c.start.Load())

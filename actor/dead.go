@@ -41,21 +41,16 @@ func (a *actor) deadLetters(chain *envelope, why error) {
 		// Letters go out one by one, and none may drag the chain into the pool.
 		e.next = nil
 		if b := e.run.bundle(); b != nil {
-			a.deadPack(b, why)
+			for p := b.packed(); p.done < p.n; p.done++ {
+				// Each tell of the pack is a message, and the user gets each.
+				a.deadLetter(b.single(p.done), why)
+			}
+			b.discard()
 		} else {
 			a.deadLetter(e, why)
 		}
 		e = next
 	}
-}
-
-// deadPack is deadLetter for each tell of a pack, which is in no list any more.
-func (a *actor) deadPack(b bundle, why error) {
-	for p := b.packed(); p.done < p.n; p.done++ {
-		// Each tell of the pack is a message, and the user gets each.
-		a.deadLetter(b.single(p.done), why)
-	}
-	b.discard()
 }
 
 // logDead writes at most one line per second about dead letters.

@@ -82,10 +82,11 @@ func (c *Ctx) mark(f *call) {
 }
 
 // waitsFor notes that the handler of c is going to wait for f, unless it would wait for
-// itself. Both may be nil.
+// itself. c may be nil.
 func (c *Ctx) waitsFor(f *call) error {
-	// Outside of handlers no call waits for the sender, so it closes no cycle.
-	if c == nil || f == nil {
+	// Outside of handlers no call waits for the sender, so it closes no cycle; and what goes on in another
+	// process is not seen.
+	if c == nil || f.to == nil {
 		return nil
 	}
 	noted := c.wait.CompareAndSwap(nil, f) // else another goroutine of the handler waits already
@@ -270,7 +271,7 @@ func (s *System) unwait(all []*Ctx, by *Ctx) {
 	for _, f := range cut {
 		s.deadlocks.Add(1)
 		// Without graph, which leaving takes.
-		f.gone(waiting, f.err)
+		f.gone(f.err)
 	}
 }
 

@@ -29,7 +29,7 @@ func (m *Method[S, Req, Res]) Deliver(ctx context.Context, to Ref[S], tell bool,
 	var req Req
 	// Nothing was sent yet, so the peer may send it again once it can encode it.
 	if err := decode(&req); err != nil {
-		done(nil, &notSent{err})
+		done(nil, notSent(err))
 		return
 	}
 	c, err := sender(ctx)
@@ -53,78 +53,69 @@ func (m *Method[S, Req, Res]) Deliver(ctx context.Context, to Ref[S], tell bool,
 	done(nil, err)
 }
 
-// delivery is a message that Deliver sends.
-type delivery struct {
-	e    *envelope
-	f    *call // nil: it is a Tell
-	c    *Ctx  // the handler that sends; nil: none
-	done func(any, error)
-}
-
 // deliver sends a message to an actor that is here; an error means that it was refused, and that done
 // will not be called.
 func (m *Method[S, Req, Res]) deliver(ctx context.Context, a *actor, c *Ctx, tell bool, req Req, done func(any, error)) error {
 	if err := ctxErr(ctx, c); err != nil {
 		return err
 	}
-	// On the heap, as a message that waits for room goes on in a goroutine.
-	d := &delivery{c: c, done: done}
+	var e *envelope
+	var f *call // nil: it is a Tell
 	// A Tell is done when it is accepted; then nothing is left to call back.
 	if tell {
 		l := m.newTell()
 		l.req, l.ctx = req, valuesOf(ctx, c)
-		d.e = &l.envelope
+		e = &l.envelope
 	} else {
 		// Not pooled, since its reply may come after everything here has returned.
 		k := m.apart(ctx, a, c, req)
 		// Before the post: the answer may come before post returns.
 		k.f.then = func() { k.delivered(c, done) }
-		d.e, d.f = &k.envelope, &k.f
+		e, f = &k.envelope, &k.f
 		// No goroutine waits here, but the handler at the other end does: c stands for
 		// it, and so a cycle through this process is seen.
-		if err := c.waitsFor(d.f); err != nil {
+		if err := c.waitsFor(f); err != nil {
 			return err
 		}
+	}
+	// posted goes on after the message was accepted, or refused with err. It returns err, unless done
+	// was called or will be.
+	posted := func(err error) error {
+		switch {
+		case err != nil && f != nil:
+			// The call was not accepted, so it waits for nothing.
+			c.noWait(f)
+			// Claimed, as unwait may end the call at the same time, and would call done as well.
+			if !f.claim() {
+				return nil // unwait has answered it
+			}
+		case err != nil:
+			e.over()
+		case f != nil:
+			// From now on the end of ctx ends the call.
+			f.endsWith(e.ctx, c)
+		default:
+			done(nil, nil)
+		}
+		return err
 	}
 	// The place of the message is decided by the next step, in the order in which the goroutine
 	// that reads from the network calls Deliver. So that step must be on this goroutine,
 	// however long the message has to wait after it.
 	failpoint.At("deliver")
-	err := a.post(d.e, c, fromSender)
+	err := a.post(e, c, fromSender)
 	if err == errWait {
 		var r *roomer
-		if r, err = a.askRoom(ctx, c, d.e); r != nil {
+		if r, err = a.askRoom(ctx, c, e); r != nil {
 			go func() { // the message has its place, and the caller has others to deliver
-				if err := d.posted(a.awaitRoom(ctx, c, r)); err != nil {
+				if err := posted(a.awaitRoom(ctx, c, r)); err != nil {
 					done(nil, a.refused(err))
 				}
 			}()
 			return nil
 		}
 	}
-	return d.posted(err)
-}
-
-// posted continues after the message was accepted, or refused with err. It returns err, unless done
-// was called or will be.
-func (d *delivery) posted(err error) error {
-	switch {
-	case err != nil && d.f != nil:
-		// The call was not accepted, so it waits for nothing.
-		d.c.noWait(d.f)
-		// Claimed, as unwait may end the call at the same time, and would call done as well.
-		if _, ok := d.f.claim(); !ok {
-			return nil // unwait has answered it
-		}
-	case err != nil:
-		d.e.over()
-	case d.f != nil:
-		// From now on the end of ctx ends the call.
-		d.f.endsWith(d.e.ctx, d.c)
-	default:
-		d.done(nil, nil)
-	}
-	return err
+	return posted(err)
 }
 
 // delivered calls done with the reply.

@@ -20,7 +20,7 @@ var (
 	ErrTimeout = errors.New("actor: the handler ran longer than its timeout")
 	// ErrMailboxFull: the mailbox is at its limit, or the message was evicted from it.
 	// It matches firq.ErrRejected.
-	ErrMailboxFull error = &rejection{"actor: the mailbox is full"}
+	ErrMailboxFull error = &also{errors.New("actor: the mailbox is full"), firq.ErrRejected}
 	// ErrNotSent: the message was certainly not accepted, so it may be sent again. It comes with
 	// another error that says why: ErrStopped, ErrMailboxFull, or the error of a start.
 	ErrNotSent = errors.New("actor: not sent")
@@ -36,18 +36,22 @@ var (
 	ErrGoexit = errors.New("actor: the handler called runtime.Goexit")
 )
 
-// notSent is why a message was not accepted. Its text is that of why.
-type notSent struct{ why error }
+// also is an error that matches another one too, of which its text says nothing.
+type also struct {
+	error
+	other error
+}
 
-// An error that says why, and in addition that the message may be sent again.
-func (n *notSent) Error() string        { return n.why.Error() }
-func (n *notSent) Unwrap() error        { return n.why }
-func (n *notSent) Is(target error) bool { return target == ErrNotSent }
+func (e *also) Unwrap() error        { return e.error }
+func (e *also) Is(target error) bool { return target == e.other }
+
+// notSent returns why a message was not accepted: it may be sent again.
+func notSent(why error) error { return &also{why, ErrNotSent} }
 
 // What a sender gets whose message was refused. No reply of a handler is one of these (handled).
 var (
-	errClosed error = &notSent{ErrStopped}
-	errFull   error = &notSent{ErrMailboxFull}
+	errClosed = notSent(ErrStopped)
+	errFull   = notSent(ErrMailboxFull)
 )
 
 // handled returns the error that a handler has replied with. The handler may have got it from a
@@ -66,12 +70,6 @@ type reply struct{ err error }
 func (r *reply) Error() string        { return r.err.Error() }
 func (r *reply) Is(target error) bool { return target != ErrNotSent && errors.Is(r.err, target) }
 func (r *reply) As(target any) bool   { return errors.As(r.err, target) }
-
-// rejection is an error that also matches firq.ErrRejected.
-type rejection struct{ text string }
-
-func (r *rejection) Error() string { return r.text }
-func (r *rejection) Unwrap() error { return firq.ErrRejected }
 
 // DeadlockError says which actor waits for which. It matches ErrDeadlock.
 type DeadlockError struct {

@@ -43,7 +43,6 @@ func (a *actor) fail(m *method, why error, gone bool) {
 	var chain *envelope
 	if final {
 		chain = a.empty()
-		a.evictRoom()
 	} else if x.suspended > 0 {
 		// Handlers of this actor wait for these calls, and the incarnation ends after the
 		// handlers: so no message of theirs would come before the next one. The callers get an
@@ -117,8 +116,6 @@ func (a *actor) terminate(why error) {
 	a.extra().err = why
 	// No handler gets these; they are reported without the lock.
 	chain := a.empty()
-	// Their senders would wait for a mailbox that takes nothing.
-	a.evictRoom()
 	// If it is idle, a worker takes the step; otherwise the goroutine that gives the turn back.
 	a.unlockWake(nil)
 	a.deadLetters(chain, ErrStopped)

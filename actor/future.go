@@ -9,14 +9,10 @@ import (
 
 // Future is a call that was started. It is safe for concurrent use.
 type Future[Res any] struct {
-	// The four fields stand for three Futures: of a call here, of one that was refused, and of
-	// one in another process.
-	by  *Ctx  // of the handler that has started it; nil: none has
+	by  *Ctx  // of the handler that has started it; nil: none has, or it is for an actor in another process
 	f   *call // nil: it was not accepted, because of err
 	res *Res  // written before the call is answered
 	err error
-	// away is closed when res and err are there, of an actor in another process.
-	away chan struct{}
 }
 
 // Start sends a message and returns without waiting for its reply, so that a handler
@@ -40,7 +36,7 @@ func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Fu
 	// Neither pooled nor with a pooled waiter: the Future may be kept and asked for ever.
 	k := m.apart(ctx, a, c, req)
 	// Closed by the answer, so any number of goroutines may wait for it.
-	k.f.many = make(chan struct{})
+	k.f.done = make(chan struct{})
 	// No waitsFor before it: the handler does not wait for the reply yet. Wait looks for the
 	// deadlock when it begins to.
 	if err = a.post(&k.envelope, c, fromSender); err == errWait {
@@ -81,31 +77,22 @@ func (f *Future[Res]) Wait(ctx context.Context) (res Res, err error) {
 	if err != nil {
 		return res, err
 	}
-	// One channel or the other: of the actor here, or of the one in another process.
-	done := f.away
-	if f.f != nil {
-		done = f.f.many
-	}
 	// It was not accepted. That error comes again with each Wait.
-	if done == nil {
+	if f.f == nil {
 		return res, f.err
 	}
 	// A reply that is there costs no look for a deadlock, and no slot.
 	select {
-	case <-done:
+	case <-f.f.done:
 	default:
 		// The error is that of this Wait, not of the call, which goes on: another goroutine may
 		// wait for it without a cycle.
 		if err = c.waitsFor(f.f); err != nil {
 			return res, err
 		}
-		if err = c.rest(ctx, f.f, done); err != nil {
+		if err = c.rest(ctx, f.f, nil); err != nil {
 			return res, err
 		}
-	}
-	// Written before the channel was closed.
-	if f.away != nil {
-		return *f.res, f.err
 	}
 	if f.by != nil {
 		f.by.dropKid(f.f) // or the handler would keep it

@@ -140,7 +140,7 @@ func (c *Ctx) clean() {
 	c.run++
 	c.mu.Unlock()
 	// Without c.mu: a goroutine of the handler that is woken may use c.
-	c.leaveAll(kids, context.Canceled)
+	leaveAll(kids, context.Canceled)
 }
 
 // guard runs f, a start or last words, for which c has begun, and ends the time of c. It
@@ -233,15 +233,10 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 	} else if e.call == nil {
 		c.w.recycler.put(e)
 	}
-	if a.set.reent != None && a.set.box.Policy == firq.Wait {
-		a.mu.Lock()
-		// This handler could have called Unstash, and does not any more: room that was promised
-		// to senders because of that may be gone (letsIn).
-		look := a.crowdedOut()
-		a.mu.Unlock()
-		if look {
-			a.lookAgain()
-		}
+	// This handler could have called Unstash, and does not any more: room that was promised
+	// to senders because of that may be gone (letsIn).
+	if a.set.reent != None && a.set.box.Policy == firq.Wait && a.is((*actor).crowdedOut) {
+		a.lookAgain()
 	}
 	return false
 }

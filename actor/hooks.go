@@ -3,6 +3,7 @@ package actor
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 )
 
@@ -79,13 +80,10 @@ func (s *System) apart(f func()) {
 	s.apartNow.Add(1)
 	// Close looks at it: a second Close may be called from here, and must not wait for itself.
 	defer s.apartNow.Add(-1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
+	var wg sync.WaitGroup
+	wg.Go(f)
 	// Waited for, so that events of one actor come in their order, and a test sees them.
-	<-done
+	wg.Wait()
 }
 
 // log writes an event that no hook takes. The logger's handler may be the user's, and may not return.

@@ -12,17 +12,13 @@ import (
 // waited or was handled. Err is then nil. Spawn's actor has ended for good; that of a Kind is started
 // again by the next message, which is never lost in between. 0: an idle actor stays.
 func WithIdle(d time.Duration) Option {
-	return func(o *settings) error {
-		if d < 0 {
-			return invalid("WithIdle: %v, must not be negative", d)
-		}
+	return option(d >= 0, func(o *settings) {
 		o.idle = nil
 		if d > 0 {
 			// Options are applied once per Kind, so its actors share a list and a timer.
 			o.idle = &idlers{sys: o.sys, step: (d + 1) / 2}
 		}
-		return nil
-	}
+	}, "WithIdle: %v, must not be negative", d)
 }
 
 // idlers are the actors that have a WithIdle in common. A timer that they share looks at them at

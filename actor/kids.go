@@ -36,7 +36,7 @@ func (c *Ctx) dropKid(f *call) {
 
 // endLocked cancels std with a cause and returns the calls that end with it. The
 // caller holds c.mu.
-func (c *Ctx) endLocked(cause error) (kids []kid) {
+func (c *Ctx) endLocked(cause error) (kids []*call) {
 	// There may be no context: then there is nothing that could be seen to end.
 	if c.cancel != nil {
 		c.cancel(cause)
@@ -45,12 +45,12 @@ func (c *Ctx) endLocked(cause error) (kids []kid) {
 }
 
 // takeKids returns the calls that end with the handler. The caller holds c.mu.
-func (c *Ctx) takeKids() (kids []kid) {
+func (c *Ctx) takeKids() (kids []*call) {
 	for _, f := range c.kids {
 		f.kid = 0
 		// Now, because its caller may claim it without c.mu.
-		if from, ok := f.claim(); ok {
-			kids = append(kids, kid{f, from})
+		if f.claim() {
+			kids = append(kids, f)
 		}
 	}
 	// The room for the next handler's stays, unless this one had very many.
@@ -61,19 +61,13 @@ func (c *Ctx) takeKids() (kids []kid) {
 	return kids
 }
 
-// kid is a call that takeKids has claimed.
-type kid struct {
-	f    *call
-	from uint32
-}
-
-// leaveAll gives up calls whose calling handler has ended or was cancelled, and wakes the
+// leaveAll gives up calls that takeKids has claimed, whose calling handler has ended or was cancelled, and wakes the
 // goroutines that wait for them.
-func (c *Ctx) leaveAll(kids []kid, err error) {
-	for _, k := range kids {
+func leaveAll(kids []*call, err error) {
+	for _, f := range kids {
 		// Each call on its own: one that waits in a mailbox leaves it, one that is served has
 		// its handler cancelled.
-		k.f.gone(k.from, err)
+		f.gone(err)
 	}
 }
 
@@ -105,5 +99,5 @@ func (c *Ctx) cancelIf(f func() bool, cause error) {
 	c.context()
 	kids := c.endLocked(cause)
 	c.mu.Unlock()
-	c.leaveAll(kids, context.Canceled)
+	leaveAll(kids, context.Canceled)
 }

@@ -157,7 +157,7 @@ func (k *Kind[S]) first(c *Ctx, key string, st *startUp, start func(*Ctx) (S, er
 	}
 	// The message was not sent, so its sender may try again: the next message begins a new
 	// start.
-	return nil, a.refused(&notSent{err})
+	return nil, a.refused(notSent(err))
 }
 
 // told ends the wait of the senders that wait for a start. It is called before the actor handles a
@@ -194,7 +194,7 @@ func (k *Kind[S]) await(ctx context.Context, c *Ctx, st *startUp) (*actor, error
 	}
 	// A call to the actor that is being started: it waits for the handler in progress there,
 	// the start, so a start that needs this sender's actor is a deadlock that is seen.
-	f := &call{to: a, w: s.waiter()}
+	f := &call{to: a, done: s.waiter()}
 	// Under k.mu, as told takes the list: f is in it, or st.over was seen.
 	st.waiting = append(st.waiting, f)
 	k.mu.Unlock()
@@ -204,14 +204,14 @@ func (k *Kind[S]) await(ctx context.Context, c *Ctx, st *startUp) (*actor, error
 		if f.leave(err) {
 			return nil, a.refused(err)
 		}
-		<-f.done() // the start was over before
+		<-f.done // the start was over before
 	} else if err := c.sleep(ctx, f, nil); err != nil {
 		return nil, a.refused(err)
 	}
 	// Its answer was received, so the channel is empty.
-	s.waiters.Put(f.w)
+	s.waiters.Put(f.done)
 	if st.err != nil {
-		return nil, a.refused(&notSent{st.err})
+		return nil, a.refused(notSent(st.err))
 	}
 	return a, nil
 }

@@ -66,7 +66,7 @@ func TestTimeoutAfterCallerLeft(t *testing.T) {
 // An alarm that rings between a handler's return and the end of its time leaves the report to clean.
 func TestAlarmAfterReturn(t *testing.T) {
 	s := newSys(t, Config{})
-	c := s.newCtx()
+	c := s.newCtx(nil, new(account))
 	c.limit.due = time.Now().Add(-time.Second)
 	c.st.Store(stale)
 	if c.overLimit(); !c.limit.over() {

@@ -141,7 +141,8 @@ func (a *actor) take(e *envelope, c *Ctx) bool {
 }
 
 // empty removes all messages, the stashed ones too, and returns them as a chain. They are
-// in no list, so that callers that leave do not touch them. The caller holds a.mu.
+// in no list, so that callers that leave do not touch them. Senders that wait for room are refused. The
+// caller holds a.mu.
 func (a *actor) empty() (chain *envelope) {
 	// What a worker has taken and not claimed is in no list, and belongs here too.
 	a.recall()
@@ -150,6 +151,12 @@ func (a *actor) empty() (chain *envelope) {
 	if a.x != nil {
 		// What was put aside comes last.
 		all.takeAll(&a.x.stash)
+	}
+	for _, r := range a.roomers() {
+		// Their senders would wait for a mailbox that takes nothing. Written before letIn publishes the answer.
+		r.err = errClosed // their messages were never in the mailbox
+		r.f.letIn()
+		a.x.room = nil
 	}
 	for e := all.first; e != nil; e = e.next {
 		// A pack holds several messages, and leaves as a whole.
@@ -184,15 +191,7 @@ func (a *actor) refuseChain() (chain *envelope) {
 // unlinked the message, holds a.mu, and counts elsewhere what became of it.
 func (a *actor) lose() {
 	a.unaccept(1)
-	if a.x != nil && len(a.x.room) > 0 {
-		a.admit()
-	}
-}
-
-// loseCancelled is cancel for a message in the mailbox, which its caller has unlinked.
-func (a *actor) loseCancelled() {
-	a.lose()
-	a.sys().cancelled.Add(1)
+	a.admit()
 }
 
 // closed says why the actor takes no message now. The caller holds a.mu.

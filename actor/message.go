@@ -90,10 +90,10 @@ func (l *list) takeAll(from *list) {
 
 // takeAllFront moves the messages of from in front of those of l, in order.
 func (l *list) takeAllFront(from *list) {
-	var all list
-	all.takeAll(from)
-	all.takeAll(l)
-	l.takeAll(&all)
+	for e := from.last; e != nil; e = from.last {
+		e.unlink()
+		l.pushFront(e)
+	}
 }
 
 // tellOf is a message without a reply, with its request.
@@ -165,7 +165,7 @@ func (m *Method[S, Req, Res]) ask(ctx context.Context, a *actor, c *Ctx, req Req
 	// find it.
 	k.f.st.Store(waiting)
 	k.f.caller.Store(c)
-	k.ctx, k.f.to, k.f.w = base(ctx, c), a, a.sys().waiter()
+	k.ctx, k.f.to, k.f.done = base(ctx, c), a, a.sys().waiter()
 	return k
 }
 
@@ -228,36 +228,29 @@ func (k *ask[S, Req, Res]) bundle() bundle { return nil }
 func (k *ask[S, Req, Res]) free() bool { return false } // its caller gives it back
 
 // result returns the answer, and gives back the message that it came in.
-func (k *ask[S, Req, Res]) result(s *System) (Res, error) {
-	res, err := k.res, k.f.err
+func (k *ask[S, Req, Res]) result(s *System) (res Res, err error) {
 	if k.f.foreign { // then res was not written, and an abandoned handler may not write it either
-		var zero Res
-		return zero, err
+		return res, k.f.err
 	}
-	s.waiters.Put(k.f.w)
-	k.f.w = nil
-	k.giveBack()
+	res, err = k.res, k.f.err
+	k.giveBack(s)
 	return res, err
 }
 
 // drop gives back a call that was not posted because of err. It returns err, or the error of
 // unwait if unwait has ended the call before.
 func (k *ask[S, Req, Res]) drop(s *System, err error) error {
-	if _, ok := k.f.claim(); !ok {
-		<-k.f.done() // or the waiter's next call would be woken
+	if !k.f.claim() {
+		<-k.f.done // or the waiter's next call would be woken
 		err = k.f.err
 	}
-	s.waiters.Put(k.f.w)
-	k.f.w, k.f.foreign = nil, false
-	k.giveBack()
+	k.giveBack(s)
 	return err
 }
 
 // giveBack is called by the goroutine that waited, after the answer.
-func (k *ask[S, Req, Res]) giveBack() {
-	if k.f.foreign {
-		return // its handler may still be using it
-	}
+func (k *ask[S, Req, Res]) giveBack(s *System) {
+	s.waiters.Put(k.f.done)
 	// Not kept in the pool: a request or a reply may hold on to much of the user's memory.
 	var req Req
 	var res Res
@@ -265,7 +258,7 @@ func (k *ask[S, Req, Res]) giveBack() {
 	// A walk may still have this call from before its caller went on: it finds a call without
 	// caller and handler.
 	k.f.caller.Store(nil)
-	k.ctx, k.f.to, k.f.err, k.f.inChain = nil, nil, nil, false
+	k.ctx, k.f.to, k.f.err, k.f.done, k.f.inChain, k.f.foreign = nil, nil, nil, nil, false, false
 	k.f.by.Store(nil)
 	// Last: the next caller may have it before Put returns.
 	k.of.asks.Put(k)

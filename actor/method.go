@@ -29,7 +29,7 @@ type Nothing = struct{}
 type method struct {
 	// For errors, metrics, traces, and for engines that find a method by its name.
 	name     string
-	kind     *kind // of the state
+	kind     kind // of the state
 	timeout  time.Duration
 	mode     TimeoutMode
 	prio     firq.Priority
@@ -49,7 +49,7 @@ func NewMethod[S, Req, Res any](name string, fn func(S, *Ctx, Req) (Res, error),
 		panic("actor: NewMethod: fn is nil")
 	}
 	m := &Method[S, Req, Res]{fn: fn}
-	m.name, m.kind, m.prio = name, kindOf[S](), firq.PriorityNormal
+	m.name, m.kind, m.prio = name, kindOf[S]{}, firq.PriorityNormal
 	for _, o := range opts {
 		if o == nil {
 			panic("actor: NewMethod: an option is nil")

@@ -38,15 +38,7 @@ const (
 
 // String returns the reason in one word, for labels.
 func (e TurnEnd) String() string {
-	switch e {
-	case TurnIdle:
-		return "idle"
-	case TurnSlice:
-		return "slice"
-	case TurnThroughput:
-		return "throughput"
-	}
-	return "lost"
+	return [...]string{"idle", "slice", "throughput", "lost"}[min(e, TurnLost)]
 }
 
 // NoMetrics is Metrics that does nothing.

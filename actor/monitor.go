@@ -95,7 +95,6 @@ func (s *System) takeBlocked() bool {
 		// then no slot is taken.
 		sl, since, started := s.pool.oldest()
 		if n := s.busy(); sl != nil && n < started && s.pool.takeAway(sl, since, n == 0) {
-			s.handedOff()
 			return true
 		}
 		// Handlers that have just begun get the processor, and may block.
@@ -112,9 +111,7 @@ func (s *System) takeLate() {
 		if sl == nil || s.now()-since < int64(s.cfg.Handoff) {
 			return
 		}
-		if s.pool.takeAway(sl, since, false) {
-			s.handedOff()
-		}
+		s.pool.takeAway(sl, since, false)
 	}
 }
 
@@ -132,12 +129,6 @@ func (p *pool) oldest() (old *slot, since int64, started int) {
 		}
 	}
 	return old, since, started
-}
-
-// handedOff counts a slot that was taken.
-func (s *System) handedOff() {
-	s.handoffs.Add(1)
-	s.metric("Metrics.Handoff", Metrics.Handoff)
 }
 
 // takeAway takes a slot from its owner if the owner still runs the handler that began at the
@@ -159,6 +150,8 @@ func (p *pool) takeAway(sl *slot, since int64, blocked bool) bool {
 	sl.mu.Unlock()
 	if took {
 		p.pass(sl)
+		p.sys.handoffs.Add(1)
+		p.sys.metric("Metrics.Handoff", Metrics.Handoff)
 	}
 	return took
 }

@@ -13,6 +13,17 @@ import (
 // The actors of a System by name, and those of a Kind by key. A map in parts is enough: names
 // come and go with actors, and are looked up once per message to the actor of a key.
 
+// made returns the value for a key in m, which the first look-up makes; where two do at the same time, one of the
+// two values is kept.
+func made[K comparable, V any](m *sync.Map, key K, value func() V) V {
+	// Load first, as LoadOrStore needs the new value in any case, which allocates.
+	v, ok := m.Load(key)
+	if !ok {
+		v, _ = m.LoadOrStore(key, value())
+	}
+	return v.(V) //nolint:forcetypeassert // each map has values of one type
+}
+
 const nameShards = 64
 
 // names are the actors by name: a map in parts, each with its own lock.
@@ -70,8 +81,12 @@ func (n *names) remove(name string, a *actor) {
 	}
 }
 
-// make returns a name that it has not returned before. A user may have taken that name.
-func (n *names) make() string { return "~" + strconv.FormatUint(n.made.Add(1), 36) }
+// make registers an actor by a name that it makes. A user may have taken that name: then it makes another.
+func (n *names) make(a *actor) {
+	for taken := true; taken; taken = !n.add(a.name, a) {
+		a.name = "~" + strconv.FormatUint(n.made.Add(1), 36)
+	}
+}
 
 // all returns every actor; no lock is held in between.
 func (n *names) all() iter.Seq[*actor] {

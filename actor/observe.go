@@ -53,14 +53,12 @@ func (s *System) observation(a *actor, m *method) *observation {
 	// Kinds and methods, never the actors: a profile with a million labels is of no use.
 	key := observationKey{a.kindName(), m.name}
 	// Made once, as labels allocate, and found without a lock.
-	o, ok := s.observations.Load(key)
-	if !ok {
-		o, _ = s.observations.LoadOrStore(key, &observation{
+	return made(&s.observations, key, func() *observation {
+		return &observation{
 			name:   key.kind + "." + key.method,
 			labels: pprof.WithLabels(context.Background(), pprof.Labels("actor", key.kind, "method", key.method)),
-		})
-	}
-	return o.(*observation)
+		}
+	})
 }
 
 // labelsOf returns the context that the goroutine of a caller has its labels from: that of

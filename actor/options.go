@@ -37,38 +37,33 @@ type settings struct {
 	byKey *byKey // the actors of its Kind; nil: the actor is of none
 }
 
-// WithThroughput is the maximum number of messages in a turn of the actor: at least 1.
-func WithThroughput(n int) Option {
+// option sets something in the settings if its argument is ok; if not, the text says why.
+func option(ok bool, set func(*settings), text string, args ...any) Option {
 	return func(o *settings) error {
-		if n < 1 || n > math.MaxInt32 {
-			return invalid("WithThroughput: %d, must be 1 to %d", n, math.MaxInt32)
+		if !ok {
+			return invalid(text, args...)
 		}
-		o.throughput = n
+		set(o)
 		return nil
 	}
+}
+
+// WithThroughput is the maximum number of messages in a turn of the actor: at least 1.
+func WithThroughput(n int) Option {
+	return option(n >= 1 && n <= math.MaxInt32, func(o *settings) { o.throughput = n },
+		"WithThroughput: %d, must be 1 to %d", n, math.MaxInt32)
 }
 
 // WithWeight is the weight of the actor, 1 to 1,048,576: it gets this many times the
 // processor time of an actor without the option while both have work.
 func WithWeight(w int) Option {
-	return func(o *settings) error {
-		if w < 1 || w > maxWeight {
-			return invalid("WithWeight: %d, must be 1 to %d", w, maxWeight)
-		}
-		o.weight = int64(w)
-		return nil
-	}
+	return option(w >= 1 && w <= maxWeight, func(o *settings) { o.weight = int64(w) },
+		"WithWeight: %d, must be 1 to %d", w, maxWeight)
 }
 
 // WithReentrancy says which messages the actor handles while a handler waits.
 func WithReentrancy(r Reentrancy) Option {
-	return func(o *settings) error {
-		if r > Full {
-			return invalid("WithReentrancy: unknown reentrancy %d", r)
-		}
-		o.reent = r
-		return nil
-	}
+	return option(r <= Full, func(o *settings) { o.reent = r }, "WithReentrancy: unknown reentrancy %d", r)
 }
 
 // WithMailbox replaces Config.Mailbox.
@@ -85,27 +80,14 @@ func WithMailbox(m Mailbox) Option {
 // WithHandlerTimeout is how long a handler may run, its waits included, until mode
 // applies. A method's WithTimeout takes precedence. 0: none.
 func WithHandlerTimeout(d time.Duration, mode TimeoutMode) Option {
-	return func(o *settings) error {
-		if d < 0 {
-			return invalid("WithHandlerTimeout: %v, must not be negative", d)
-		}
-		if mode > Stop {
-			return invalid("WithHandlerTimeout: unknown mode %d", mode)
-		}
-		o.timeout, o.mode = d, mode
-		return nil
-	}
+	return option(d >= 0 && mode <= Stop, func(o *settings) { o.timeout, o.mode = d, mode },
+		"WithHandlerTimeout: %v, must not be negative, or unknown mode %d", d, mode)
 }
 
 // WithSlowAfter calls hook once for each handler that has run for d, on a separate goroutine, while the handler runs. Panics of hook are logged.
 func WithSlowAfter(d time.Duration, hook func(SlowHandler)) Option {
-	return func(o *settings) error {
-		if d <= 0 || hook == nil {
-			return invalid("WithSlowAfter: %v, must be positive, and the hook not nil", d)
-		}
-		o.slowAfter, o.onSlow = d, hook
-		return nil
-	}
+	return option(d > 0 && hook != nil, func(o *settings) { o.slowAfter, o.onSlow = d, hook },
+		"WithSlowAfter: %v, must be positive, and the hook not nil", d)
 }
 
 // Dedicated gives the actor its own goroutine, operating system thread and slot: for

@@ -80,7 +80,13 @@ func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) 
 	}
 	// The same questions that post asks, in the same critical section as the step: a pack gets
 	// no more than the limit, and none of an actor that ends.
-	if p := m.open(last); p != nil && !a.full() && a.closed(nil, c, fromSender) == nil {
+	var p *packOf[S, Req, Res]
+	if last != nil {
+		// It may be a pack whose worker has left its rest (recall): that is as good as a new one, for n
+		// only grows.
+		p, _ = last.run.(*packOf[S, Req, Res])
+	}
+	if p != nil && int(p.n) < len(p.reqs) && !a.full() && a.closed(nil, c, fromSender) == nil {
 		// First the request, then n: a worker that takes the pack under this lock finds n of
 		// them.
 		p.reqs[p.n] = req
@@ -94,19 +100,6 @@ func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) 
 	a.mu.Unlock()
 	// There is no pack, or it is full. The caller makes the next one outside of the lock.
 	return false, a.batchable(&m.method)
-}
-
-// open returns the pack with room whose place is e, the last in the mailbox; nil: there is none. The caller
-// holds a.mu.
-func (m *Method[S, Req, Res]) open(e *envelope) *packOf[S, Req, Res] {
-	if e != nil {
-		// The end of the mailbox may be a pack, whose worker has left its rest (recall): that
-		// is as good as a new one, for n only grows.
-		if p, ok := e.run.(*packOf[S, Req, Res]); ok && int(p.n) < len(p.reqs) {
-			return p
-		}
-	}
-	return nil
 }
 
 // newPack returns a pack of one tell.

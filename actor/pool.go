@@ -105,8 +105,7 @@ func (p *pool) pass(sl *slot) {
 	// wait, plus the slots.
 	w := &worker{pool: p, give: make(chan *slot, 1)}
 	// A worker keeps its Ctx: handlers come and go with it.
-	w.ctx = p.sys.newCtx()
-	w.ctx.w, w.ctx.acct = w, &w.acct
+	w.ctx = p.sys.newCtx(w, &w.acct)
 	go w.loop(sl)
 }
 

@@ -125,7 +125,7 @@ func TestLostBetweenTurns(t *testing.T) {
 	}
 	p, sl := &s.pool, s.pool.slots[0]
 	eventually(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.idle) == 1 })
-	w := &worker{pool: p, give: make(chan *slot, 1), ctx: s.newCtx()}
+	w := &worker{pool: p, give: make(chan *slot, 1), ctx: s.newCtx(nil, new(account))}
 	w.slot.Store(sl) // which another worker owns
 	r.a.mu.Lock()
 	r.a.turn = ready
@@ -156,7 +156,7 @@ func TestGoexitOfAbandoned(t *testing.T) {
 	s := newSys(t, Config{Slots: 1})
 	r := must(t, s, "", Value(&counter{}))
 	resting(t, &s.pool)
-	w := &worker{pool: &s.pool, give: make(chan *slot, 1), ctx: s.newCtx()}
+	w := &worker{pool: &s.pool, give: make(chan *slot, 1), ctx: s.newCtx(nil, new(account))}
 	defer s.dropCtx(w.ctx)
 	a := r.a
 	a.mu.Lock()

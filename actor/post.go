@@ -125,7 +125,7 @@ func (a *actor) askRoom(ctx context.Context, c *Ctx, e *envelope) (*roomer, erro
 	}
 	// The wait is a call without a message: it has a state, a waiter and an edge, so sleep and
 	// the rule of deadlocks need no second kind of wait.
-	r := &roomer{e: e, f: &call{to: a, w: a.sys().waiter(), room: true}}
+	r := &roomer{e: e, f: &call{to: a, done: a.sys().waiter(), room: true}}
 	a.insertRoom(r)
 	a.unlockWake(c)
 	if c == nil {
@@ -135,7 +135,7 @@ func (a *actor) askRoom(ctx context.Context, c *Ctx, e *envelope) (*roomer, erro
 	// The edge is there, and the place: whatever a walk finds now stays true while the handlers on
 	// the path wait (letsIn). A message that is let in, or refused, by now does not leave.
 	if err := c.vain(r.f, func() bool { return a.leaveRoom(r) }); err != nil {
-		a.sys().waiters.Put(r.f.w)
+		a.sys().waiters.Put(r.f.done)
 		return nil, err
 	}
 	return r, nil
@@ -152,7 +152,7 @@ func (a *actor) awaitRoom(ctx context.Context, c *Ctx, r *roomer) error {
 	// Without slot, and without turn where the sender's actor is reentrant, as in a Call.
 	err := c.sleep(ctx, f, t.C)
 	if err == nil {
-		s.waiters.Put(f.w)
+		s.waiters.Put(f.done)
 		return r.err
 	}
 	failpoint.At("leave room")

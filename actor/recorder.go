@@ -45,34 +45,26 @@ type timeoutKey struct {
 
 // refusals are the reasons for which a message is refused, in one word each. The last one
 // stands for any other reason.
-var refusals = [...]string{"full", "stopped", "deadlock", "stale", "context", "other"}
+var refusals = [...]struct {
+	name string
+	why  error
+}{
+	{"full", ErrMailboxFull}, {"stopped", ErrStopped}, {"deadlock", ErrDeadlock}, {"stale", ErrStale},
+	{"context", context.Canceled}, {"context", context.DeadlineExceeded}, {"other", nil},
+}
 
 // refusal is the index of the reason in refusals.
-func refusal(why error) int {
+func refusal(why error) (i int) {
 	// By errors.Is, as each reason may come wrapped, for example beside ErrNotSent.
-	switch {
-	case errors.Is(why, ErrMailboxFull):
-		return 0
-	case errors.Is(why, ErrStopped):
-		return 1
-	case errors.Is(why, ErrDeadlock):
-		return 2
-	case errors.Is(why, ErrStale):
-		return 3
-	case errors.Is(why, context.Canceled), errors.Is(why, context.DeadlineExceeded):
-		return 4
+	for i < len(refusals)-1 && !errors.Is(why, refusals[i].why) {
+		i++
 	}
-	return 5
+	return i
 }
 
 // kind returns the counters of a kind.
 func (r *Recorder) kind(name string) *kindRecorder {
-	// Load first, as LoadOrStore needs the new value in any case, which allocates.
-	k, ok := r.kinds.Load(name)
-	if !ok {
-		k, _ = r.kinds.LoadOrStore(name, new(kindRecorder))
-	}
-	return k.(*kindRecorder)
+	return made(&r.kinds, name, func() *kindRecorder { return new(kindRecorder) })
 }
 
 // Turn counts a turn.
@@ -88,12 +80,7 @@ func (r *Recorder) Turn(kind string, messages int, used, waited time.Duration, w
 // Timeout counts a handler that has run for its timeout.
 func (r *Recorder) Timeout(kind, method string, mode TimeoutMode) {
 	// Per method, as it is a method's handler that is late.
-	key := timeoutKey{kind, method, mode}
-	n, ok := r.timeouts.Load(key)
-	if !ok {
-		n, _ = r.timeouts.LoadOrStore(key, new(atomic.Uint64))
-	}
-	n.(*atomic.Uint64).Add(1)
+	made(&r.timeouts, timeoutKey{kind, method, mode}, func() *atomic.Uint64 { return new(atomic.Uint64) }).Add(1)
 }
 
 // Abandoned counts abandoned handlers that still run.
@@ -159,7 +146,7 @@ func (r *Recorder) Recorded() Recorded {
 			one.Turns[TurnEnd(why).String()] = k.turns[why].Load()
 		}
 		for i, why := range refusals {
-			one.Refused[why] = k.refused[i].Load()
+			one.Refused[why.name] += k.refused[i].Load()
 		}
 		all.Kinds = append(all.Kinds, one)
 		return true

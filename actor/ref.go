@@ -21,29 +21,22 @@ type Ref[S any] struct {
 // Lookup returns the actor with a name; false: there is none, or its state is of another
 // type than S.
 func Lookup[S any](s *System, name string) (Ref[S], bool) {
-	a := s.names.get(name)
-	// The kind is the type of the state: an actor of another one has no such Ref.
-	if a == nil || a.kind != kindOf[S]() {
-		return Ref[S]{}, false
-	}
-	a.mu.Lock()
 	// Not before its start has succeeded: until then it may come to nothing.
-	ok := a.life != starting && !a.over()
-	a.mu.Unlock()
-	if !ok {
-		return Ref[S]{}, false
+	there := func(a *actor) bool { return a.life != starting && !a.over() }
+	// The kind is the type of the state: an actor of another one has no such Ref.
+	if a := s.names.get(name); a != nil && a.kind == kind(kindOf[S]{}) && a.is(there) {
+		return Ref[S]{a: a}, true
 	}
-	return Ref[S]{a: a}, true
+	return Ref[S]{}, false
 }
 
 // Self returns the actor whose handler runs; false: its state is of another type than
 // S, or c is stale.
 func Self[S any](c *Ctx) (Ref[S], bool) {
-	a := c.a.Load()
-	if a == nil || !c.valid() || a.kind != kindOf[S]() {
-		return Ref[S]{}, false
+	if a := c.a.Load(); a != nil && c.valid() && a.kind == kind(kindOf[S]{}) {
+		return Ref[S]{a: a}, true
 	}
-	return Ref[S]{a: a}, true
+	return Ref[S]{}, false
 }
 
 // Name of the actor; "" of the zero Ref.

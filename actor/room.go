@@ -17,7 +17,7 @@ type roomer struct {
 
 // full reports whether only the mailbox's policy could let a message in. The caller holds a.mu.
 func (a *actor) full() bool {
-	return a.in-a.out >= a.set.limit && a.counted() >= a.set.limit || a.x != nil && len(a.x.room) > 0
+	return a.in-a.out >= a.set.limit && a.counted() >= a.set.limit || len(a.roomers()) > 0
 }
 
 // admit lets waiting senders in while there is room, first come first served. The
@@ -25,7 +25,7 @@ func (a *actor) full() bool {
 func (a *actor) admit() {
 	// In order, and not beyond the first that has to wait: a later one must not pass it because
 	// it would fit.
-	for len(a.x.room) > 0 && a.counted() < a.set.limit {
+	for len(a.roomers()) > 0 && a.counted() < a.set.limit {
 		r := a.x.room[0]
 		// The slice is cut from the front, and would keep the message.
 		a.x.room[0] = nil
@@ -35,19 +35,6 @@ func (a *actor) admit() {
 		a.put(r.e)
 		r.f.letIn()
 	}
-}
-
-// evictRoom refuses all senders that wait for room. The caller holds a.mu.
-func (a *actor) evictRoom() {
-	if a.x == nil {
-		return
-	}
-	for _, r := range a.x.room {
-		// Written before letIn publishes the answer.
-		r.err = errClosed // their messages were never in the mailbox
-		r.f.letIn()
-	}
-	a.x.room = nil
 }
 
 // insertRoom gives r its place: behind those that came before it, except that messages which
@@ -155,7 +142,7 @@ func (a *actor) overtakes(f *call) bool {
 }
 
 // crowdedOut reports whether senders wait for room while handlers wait. The caller holds a.mu.
-func (a *actor) crowdedOut() bool { return a.x != nil && len(a.x.room) > 0 && a.x.suspended > 0 }
+func (a *actor) crowdedOut() bool { return len(a.roomers()) > 0 && a.x.suspended > 0 }
 
 // roomers returns the senders that wait, the next one first. The caller holds a.mu.
 func (a *actor) roomers() []*roomer {

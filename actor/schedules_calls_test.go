@@ -176,7 +176,7 @@ func (sc *scene) fickle(name string, r Ref[*prop], n int) (left *bool) {
 			return
 		}
 		sc.accepted[n] = true
-		<-k.f.done()
+		<-k.f.done
 		if got, err := k.result(sc.s); err == nil && got != n {
 			sc.Errorf("%d answers %d", n, got)
 		} else if err != nil && !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrStopped) {

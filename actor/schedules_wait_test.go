@@ -255,7 +255,7 @@ func leftInRing(sc *scene) {
 		}
 		failpoint.At("give up")
 		if left = k.f.leave(context.Canceled); !left {
-			<-k.f.done()
+			<-k.f.done
 		}
 		c.noWait(&k.f)
 		sc.left[2] = true
@@ -301,7 +301,7 @@ func fullAndOver(sc *scene) {
 		if err == nil {
 			sc.accepted[12] = true
 		}
-		if w := sc.s.waiter(); len(w.ch) > 0 {
+		if w := sc.s.waiter(); len(w) > 0 {
 			sc.Errorf("the next call is woken by the last one")
 		}
 		if got, err := sc.call(c, q, 13); err != nil || got != 13 {

@@ -31,26 +31,31 @@ func init() {
 // shuffle chooses the next entry by a seed, for package actortest.
 type shuffle struct {
 	// One goroutine at a time draws; which one that is depends on the draws before.
-	mu       sync.Mutex
-	rng      *rand.Rand // mu
-	handlers uint64     // started; mu
-	timers   uint64     // set; mu
+	mu   sync.Mutex
+	rng  *rand.Rand // mu
+	nths uint64     // numbers given; mu
 }
 
 // intn draws the next number below n.
-func (h *shuffle) intn(n int) int {
+func (h *shuffle) intn(n int64) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.rng.IntN(n)
+	return h.rng.Int64N(n)
+}
+
+// nth returns the next of the numbers by which handlers and timers have an order.
+func (h *shuffle) nth() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.nths++
+	return h.nths
 }
 
 // random returns a number from 0 to n-1.
 func (s *System) random(n int64) int64 {
 	// Jitter is part of the order that a seed stands for.
-	if h := s.shuffle; h != nil {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return h.rng.Int64N(n)
+	if s.shuffle != nil {
+		return s.shuffle.intn(n)
 	}
 	return rand.Int64N(n)
 }
@@ -71,14 +76,11 @@ func (h *shuffle) next(w *worker, a *actor, e *envelope) *envelope {
 		}
 		// Which sender came first may depend on the machine's load.
 		slices.SortFunc(first, func(e, f *envelope) int { return strings.Compare(e.sender(), f.sender()) })
-		e = first[h.intn(len(first))]
+		e = first[h.intn(int64(len(first)))]
 	}
-	h.mu.Lock()
 	// A number for each handler, so that entries of handlers that want a slot have an order
 	// too.
-	h.handlers++
-	w.nth = h.handlers
-	h.mu.Unlock()
+	w.nth = h.nth()
 	// Each message its own Ctx: one that is used after its handler is always stale.
 	w.renew(w.ctx)
 	w.ctx.hold = holdTurn
@@ -116,17 +118,14 @@ func (h *shuffle) settle() {
 // timer returns a sender for the messages of a timer: those that ring at the same instant do
 // so in an order that the runtime draws.
 func (h *shuffle) timer(a *actor) *actor {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.timers++
-	return &actor{name: fmt.Sprintf("%s timer %d", a.name, h.timers)}
+	return &actor{name: fmt.Sprintf("%s timer %d", a.name, h.nth())}
 }
 
 // draw chooses the next of the entries that wait for a slot, whatever the order in which they came: two
 // goroutines that become ready at the same time come in either order on a busy machine.
 func (h *shuffle) draw(list []entry) int {
 	slices.SortFunc(list, compare)
-	return h.intn(len(list))
+	return int(h.intn(int64(len(list))))
 }
 
 // compare orders entries: names are unique, and an actor's handlers are numbered.

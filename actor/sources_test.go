@@ -18,10 +18,7 @@ func counts[S any](r Ref[S]) (watches, watched int) {
 	if r.a.x == nil {
 		return 0, 0
 	}
-	if l := r.a.x.watchers; l != nil {
-		watched = l.Len()
-	}
-	return len(r.a.x.watches), watched
+	return len(r.a.x.watches), len(r.a.x.watchers)
 }
 
 // Both sides of a watch forget it: when the incarnation that watches has ended, when the watched

@@ -1,6 +1,10 @@
 package actor
 
-import "github.com/firq-go/firq/internal/proof/failpoint"
+import (
+	"context"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
 
 // How an actor comes to be. launch is the one way, for Spawn, Supervise and a Kind: take the
 // name, become a child, run the first start on this goroutine, and then give up the turn, which
@@ -93,8 +97,6 @@ func Spawn[S any](p Parent, name string, start func(*Ctx) (S, error), opts ...Op
 	if err != nil {
 		return Ref[S]{}, err
 	}
-	// The turn is this goroutine's from the beginning (busy): messages may come once the actor
-	// has its name, and wait.
 	a := newActor(set, up, name, start)
 	// The types end here: launch and open know none.
 	first := func(c *Ctx) (any, error) { return start(c) }
@@ -112,9 +114,10 @@ func (s *System) childDefaults(up *actor) *settings {
 	return s.defaults
 }
 
-// newActor returns an actor that is going to be a child of up.
+// newActor returns an actor that is going to be a child of up. The turn is this goroutine's from the beginning
+// (busy): messages may come once the actor has its name, and wait.
 func newActor[S any](set *settings, up *actor, name string, start func(*Ctx) (S, error)) *actor {
-	a := &actor{set: set, kind: kindOf[S](), name: name, turn: busy}
+	a := &actor{set: set, kind: kindOf[S]{}, name: name, turn: busy}
 	// Only a supervisor makes another incarnation, so only its children keep the function.
 	if up.supervisor() != nil {
 		a.start = start
@@ -128,18 +131,11 @@ func newActor[S any](set *settings, up *actor, name string, start func(*Ctx) (S,
 // launch registers an actor and runs its first start on this goroutine. c is the handler that does
 // so, nil: none. told, if it is set, is called with the outcome before the actor handles a message.
 func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), told func(error)) error {
-	made := a.name == ""
-	for {
-		if made {
-			a.name = s.names.make()
-		}
-		// Before the actor is a child: Close finds every actor by its name.
-		if s.names.add(a.name, a) {
-			break
-		}
-		if !made {
-			return ErrNameTaken
-		}
+	// Before the actor is a child: Close finds every actor by its name.
+	if made := a.name == ""; made {
+		s.names.make(a)
+	} else if !s.names.add(a.name, a) {
+		return ErrNameTaken
 	}
 	// A supervisor is no actor to Stats.
 	if a.kind != nil {
@@ -292,21 +288,15 @@ func (a *actor) started() bool {
 // may be nil, is the handler that has started it. That handler has to hear of the failure. So
 // where it and other handlers wait for each other, the calls of the others are refused.
 func (a *actor) awaitEnd(c *Ctx) {
-	s, done := a.sys(), a.ended()
+	s := a.sys()
+	// Close ends the actor by itself, and waits for no handler: nor does this one.
+	f := &call{to: a, ends: true, done: s.stopped}
+	f.st.Store(taken) // no other goroutine may end it
 	if c != nil {
-		f := &call{to: a, ends: true}
-		f.st.Store(taken) // no other goroutine may end it
 		c.wait.CompareAndSwap(nil, f)
 		// The wait is there (c.wait). Handlers below that wait for this one's actor get an
 		// error now, and so the end comes.
 		s.unwait(a.handlersBelow(), c)
-		t := c.pause()
-		defer c.resume(t)
-		defer c.noWait(f)
 	}
-	select {
-	case <-done:
-	case <-s.stopped:
-		// Close ends the actor by itself, and waits for no handler: nor does this one.
-	}
+	_ = c.rest(context.Background(), f, a.ended())
 }

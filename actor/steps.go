@@ -1,7 +1,10 @@
 package actor
 
 import (
+	"cmp"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
@@ -95,26 +98,28 @@ func (a *actor) close(c *Ctx, why error) {
 	a.state, a.x.abandoned = nil, false
 	a.mu.Unlock()
 	// Not if an abandoned handler may still be using the state.
-	if st, ok := state.(Stopper); ok && !gone && c != nil {
+	if st, ok := state.(Stopper); ok && !gone {
 		// Last words are a handler like others: with a Ctx, and with its rules for waits.
 		c.begin(a, methodStop, nil, nil, s.now())
-		var fail error
 		last := func() error { st.Stop(c, why); return nil }
+		// They have no caller, so their failure is only logged.
+		failed := func(err error) {
+			if err != nil {
+				s.log(slog.LevelError, "actor: Stop of a state failed", "actor", a.name, "error", err)
+			}
+		}
 		if c.w == nil { // Close, whose goroutine is the user's and has more to end
-			s.apart(func() { fail = c.guard(last, func(f error) { fail = f }) })
+			s.apart(func() { failed(c.guard(last, failed)) })
 		} else {
 			// A worker may say them on its goroutine. If they call Goexit, that ends, and the
 			// next turn goes on.
-			fail = c.guard(last, func(fail error) {
-				a.logLast(fail)
+			failed(c.guard(last, func(err error) {
+				failed(err)
 				a.mu.Lock()
 				a.nudged = true // the next turn goes on, without a state
 				a.mu.Unlock()
 				c.w.died(a, c, false)
-			})
-		}
-		if fail != nil {
-			a.logLast(fail)
+			}))
 		}
 	}
 	a.endSources() // of last words too
@@ -142,11 +147,6 @@ func (a *actor) endSources() {
 	for _, w := range watches { // without mu, as the watched actor's is taken
 		w.to.unwatch(w)
 	}
-}
-
-// logLast: last words have no caller, so their failure is only logged.
-func (a *actor) logLast(err error) {
-	a.sys().log(slog.LevelError, "actor: Stop of a state failed", "actor", a.name, "error", err)
 }
 
 // settle is the last step of an incarnation, after its last words.
@@ -186,9 +186,9 @@ func (a *actor) rise(c *Ctx) {
 		a.up.nudge()
 		return
 	}
-	// Only supervised actors come here, and these have one.
+	// Only supervised actors come here, and these have a start. In the actor's own turn: the messages that
+	// have waited come after it.
 	start := a.start
-	// In the actor's own turn. The messages that have waited come after it.
 	err := a.open(c, nil, func(c *Ctx) (any, error) { return a.kind.open(start, c) }, false)
 	s.restarts.Add(1) // a failed start is a restart too
 	s.metric("Metrics.Restarted", func(m Metrics) { m.Restarted(a.kindName()) })
@@ -216,7 +216,6 @@ func (a *actor) finish() {
 	// A Ref that is kept must not keep the state.
 	a.state, a.start = nil, nil
 	chain := a.empty()
-	a.evictRoom()
 	why := x.err
 	a.mu.Unlock()
 	// Those of an actor that Close ends while its handler runs, too.
@@ -248,11 +247,10 @@ func (a *actor) finish() {
 		close(a.done)
 	}
 	a.mu.Unlock()
-	if watchers != nil {
-		for e := watchers.Front(); e != nil; e = e.Next() {
-			// Without any lock: a Down is posted into the mailbox of another actor.
-			e.Value.(*Watching).tell(Down{a.name, why})
-		}
+	inOrder := func(v, w *Watching) int { return cmp.Compare(watchers[v], watchers[w]) }
+	for _, w := range slices.SortedFunc(maps.Keys(watchers), inOrder) {
+		// Without any lock: a Down is posted into the mailbox of another actor.
+		w.tell(Down{a.name, why})
 	}
 	if up != nil && up.supervisor() != nil {
 		// It may have to restart the siblings (RestForOne, OneForAll), though this child has no

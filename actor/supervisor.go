@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math"
@@ -119,12 +120,8 @@ func (v Supervision) resolve() (Supervision, error) {
 	case v.MaxBackoff < 0:
 		return v, invalid("Supervision.MaxBackoff: %v, must not be negative", v.MaxBackoff)
 	}
-	if v.MaxRestarts == 0 {
-		v.MaxRestarts = DefaultMaxRestarts
-	}
-	if v.Within == 0 {
-		v.Within = DefaultWithin
-	}
+	v.MaxRestarts = cmp.Or(v.MaxRestarts, DefaultMaxRestarts)
+	v.Within = cmp.Or(v.Within, DefaultWithin)
 	return v, nil
 }
 

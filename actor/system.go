@@ -41,9 +41,9 @@ type System struct {
 	closed   atomic.Bool // nothing is accepted any more
 
 	// All Ctxs that exist, so that Close can cancel every handler, and Running can show it.
+	ctxs   sync.Map // *Ctx: all that exist
 	ctxMu  sync.Mutex
-	ctxs   map[*Ctx]struct{} // all that exist
-	spare  []*Ctx            // of calls from outside
+	spare  []*Ctx // of calls from outside; ctxMu
 	actors atomic.Int64
 
 	// The books of actors that have ended (books.go), and what is counted for the whole System.
@@ -87,7 +87,7 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 	}
 	s := &System{
 		cfg: c, slice: int64(c.Slice), clk: clock.New(), shuffle: sh,
-		ctxs: map[*Ctx]struct{}{}, monitor: make(chan struct{}, 1), stopped: make(chan struct{}),
+		monitor: make(chan struct{}, 1), stopped: make(chan struct{}),
 		rootNudge: make(chan struct{}, 1), closeDone: make(chan struct{}),
 	}
 	s.names.seed = maphash.MakeSeed()

@@ -142,7 +142,7 @@ func (c *Ctx) late(a *actor, m *method, run uint64, mode TimeoutMode) {
 		c.mu.Unlock()
 		return
 	}
-	var kids []kid
+	var kids []*call
 	switch mode {
 	case Cancel:
 		// Its calls end now. The handler itself goes on, and sees the end of its context.
@@ -163,9 +163,9 @@ func (c *Ctx) late(a *actor, m *method, run uint64, mode TimeoutMode) {
 	if mode == Stop {
 		// Without mu, as it takes those of the actor and of the graph.
 		c.abandon(a, m)
-		c.leaveAll(kids, ErrStale)
+		leaveAll(kids, ErrStale)
 	} else {
-		c.leaveAll(kids, context.DeadlineExceeded)
+		leaveAll(kids, context.DeadlineExceeded)
 	}
 }
 

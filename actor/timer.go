@@ -52,7 +52,7 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 	// A mistake of the program which the types cannot exclude, as a Ctx has no type of a state.
 	// It shows with the first run.
 	if a.kind != m.kind {
-		panic("actor: a timer of " + a.name + ": " + m.name + " is a method of " + m.kind.name + ", not of " + a.kindName())
+		panic("actor: a timer of " + a.name + ": " + m.name + " is a method of " + m.kind.String() + ", not of " + a.kindName())
 	}
 	t := &Timer{a: a, every: every}
 	if h := c.sys.shuffle; h != nil {
@@ -124,9 +124,7 @@ func (k *tick[S, Req, Res]) taken() {
 
 // lives reports whether the incarnation of today is to have the message of the timer.
 func (t *Timer) lives() bool {
-	t.a.mu.Lock()
-	defer t.a.mu.Unlock()
-	return !t.dead && t.a.x.incarnation == t.born
+	return t.a.is(func(a *actor) bool { return !t.dead && a.x.incarnation == t.born })
 }
 
 // ring sends the message, unless the last one still waits.

@@ -1,6 +1,10 @@
 package actor
 
-import "github.com/firq-go/firq/internal/proof/failpoint"
+import (
+	"slices"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
 
 // Who is whose child. A parent has its youngest child (extra.last), and the children are linked
 // by age. System.tree guards the links, and is taken before any actor's lock: while it is held,
@@ -109,14 +113,10 @@ func (a *actor) last() *actor {
 func (s *System) children(a *actor) (list []*actor) {
 	s.tree.Lock()
 	defer s.tree.Unlock()
-	// There is no pointer to the oldest: that walk is as long as the list that is made.
-	first := a.last()
-	for first != nil && first.older != nil {
-		first = first.older
-	}
-	for k := first; k != nil; k = k.younger {
+	for k := a.last(); k != nil; k = k.older {
 		list = append(list, k)
 	}
+	slices.Reverse(list)
 	return list
 }
 

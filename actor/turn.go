@@ -205,9 +205,12 @@ func (w *worker) charge(t *tally, why TurnEnd) {
 
 // tell reports a turn to Config.Metrics, if that is set.
 func (w *worker) tell(t *tally, used int64, why TurnEnd) {
-	if m := w.pool.sys.cfg.Metrics; m != nil {
-		w.pool.sys.tellTurn(m, *t, used, why)
-		w.now = w.pool.sys.now()
+	s := w.pool.sys
+	if m := s.cfg.Metrics; m != nil {
+		s.hookHere("Metrics.Turn", func() {
+			m.Turn(t.a.kindName(), t.n, time.Duration(used), time.Duration(t.waited), why)
+		})
+		w.now = s.now()
 	}
 }
 
@@ -217,13 +220,6 @@ func (w *worker) tellLater(t *tally, why TurnEnd) {
 	if w.pool.sys.cfg.Metrics != nil {
 		w.tell(t, w.acct.used(t.start, w.pool.sys.now()), why)
 	}
-}
-
-//go:noinline
-func (s *System) tellTurn(m Metrics, t tally, used int64, why TurnEnd) {
-	s.hookHere("Metrics.Turn", func() {
-		m.Turn(t.a.kindName(), t.n, time.Duration(used), time.Duration(t.waited), why)
-	})
 }
 
 // again ends a turn: the actor queues again if it has work. The caller holds a.mu.

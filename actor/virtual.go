@@ -59,7 +59,7 @@ func (r Ref[S]) find(ctx context.Context, c *Ctx) (*actor, error) {
 	// is an error of the program, and no actor gets the message.
 	ref, ok := at.(Ref[S])
 	if !ok {
-		return nil, &notSent{fmt.Errorf("%w: %v is a %T", ErrStopped, v.id, at)}
+		return nil, notSent(fmt.Errorf("%w: %v is a %T", ErrStopped, v.id, at))
 	}
 	if ref.a == nil {
 		return nil, errClosed
@@ -125,7 +125,7 @@ func (m *Method[S, Req, Res]) callAway(ctx context.Context, c *Ctx, to Ref[S], r
 
 // startAway is Start where find has found no actor here.
 func (m *Method[S, Req, Res]) startAway(ctx context.Context, to Ref[S], req Req, err error) *Future[Res] {
-	f := &Future[Res]{away: make(chan struct{}), res: new(Res)}
+	f := &Future[Res]{f: &call{done: make(chan struct{})}, res: new(Res)}
 	wait, err := to.away(ctx, m.name, req, f.res, err)
 	if err != nil {
 		return &Future[Res]{err: err}
@@ -133,8 +133,8 @@ func (m *Method[S, Req, Res]) startAway(ctx context.Context, to Ref[S], req Req,
 	// wait may take as long as the network does, and a Future has no goroutine of its own until
 	// it is waited for.
 	go func() {
-		defer close(f.away)
-		f.err = wait()
+		f.f.err = wait()
+		f.f.signal()
 	}()
 	return f
 }

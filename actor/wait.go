@@ -38,7 +38,7 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 			}
 			// It was answered in between. The answer has to be received, or the waiter would
 			// keep it for the next call.
-			<-f.done()
+			<-f.done
 			return nil
 		}
 		defer c.dropKid(f)
@@ -48,7 +48,7 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 	}
 	failpoint.At("sleep")
 	select {
-	case <-f.done():
+	case <-f.done:
 		// Answered: by the handler, by room that was given, or by an end.
 	case <-done:
 		err = ctx.Err()
@@ -57,7 +57,7 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 	}
 	// The answer was first, and counts: what was handled must not look as if it had not been.
 	if err != nil && !f.leave(err) {
-		<-f.done()
+		<-f.done
 		err = nil
 	}
 	if err == nil && f.st.Load() == left {
@@ -66,14 +66,13 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 	return err
 }
 
-// rest waits for done, or until ctx ends, or unwait ends the wait. By the rule of deadlocks it is a wait for
-// f; nil: for nothing that the rule knows. While it waits, the handler has no slot, and no turn if its
+// rest waits for done or for f.done, or until ctx ends. By the rule of deadlocks it is a wait for
+// f, which unwait may end; nil: for nothing that the rule knows. While it waits, the handler has no slot, and no turn if its
 // actor is reentrant. c may be nil.
 func (c *Ctx) rest(ctx context.Context, f *call, done <-chan struct{}) error {
 	var cut <-chan struct{}
-	// unwait ends a wait by closing this channel.
 	if f != nil {
-		cut = f.many
+		cut = f.done
 	}
 	if c != nil {
 		t := c.pause()
@@ -83,7 +82,6 @@ func (c *Ctx) rest(ctx context.Context, f *call, done <-chan struct{}) error {
 	select {
 	case <-done:
 	case <-cut:
-		// By unwait: this wait would not have ended.
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -213,9 +211,9 @@ func (c *Ctx) Yield() {
 // awaitDone waits until the actor has ended, or ctx ends. c, which may be nil, is the handler that
 // waits: for all handlers of the actor and of its descendants, by the rule of deadlocks.
 func (a *actor) awaitDone(ctx context.Context, c *Ctx) error {
-	// The wait is a call without a message, so the rule of deadlocks sees it; many is closed if
+	// The wait is a call without a message, so the rule of deadlocks sees it; done is closed if
 	// unwait ends it.
-	f := &call{to: a, ends: true, many: make(chan struct{})}
+	f := &call{to: a, ends: true, done: make(chan struct{})}
 	if err := c.waitsFor(f); err != nil {
 		return err
 	}

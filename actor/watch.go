@@ -1,14 +1,10 @@
 package actor
 
-import (
-	linked "container/list"
-
-	"github.com/firq-go/firq/internal/proof/failpoint"
-)
+import "github.com/firq-go/firq/internal/proof/failpoint"
 
 // A watch has two sides. The actor that watches has it in extra.watches, by what is watched and
-// how; its lock guards over. The watched actor has it in extra.watchers, in the order in which
-// they came, for the Downs to go out in; its lock guards at. No goroutine holds both locks. So
+// how; its lock guards over. The watched actor has it in extra.watchers, by the order in which
+// they came, for the Downs to go out in. No goroutine holds both locks. So
 // each side may find that the other has just ended, and forgets: an end of the watching
 // incarnation calls unwatch, the end of the watched actor takes the whole list and sends.
 
@@ -19,14 +15,12 @@ type Down struct {
 }
 
 // Watching is a watch of an actor by another one: see Watch.
-// Both ends of the watch: over is this side's, under a.mu, and at the other's, under to.mu.
 type Watching struct {
 	a, to *actor // a watches to; to may be nil
 	born  uint64 // the incarnation that watches
 	tell  func(Down)
 	key   watchKey
-	over  bool            // it was stopped, or has told, or its incarnation has ended; a.mu
-	at    *linked.Element // among the watches of to; to.mu
+	over  bool // it was stopped, or has told, or its incarnation has ended; a.mu
 }
 
 // watchKey identifies a watch of an incarnation: the actor, and the method that gets the Down.
@@ -83,15 +77,12 @@ func (w *Watching) Stop() bool {
 
 // unwatch lets a forget w.
 func (a *actor) unwatch(w *Watching) {
-	// The watch of the zero Ref, which has told immediately.
-	if a == nil {
-		return
+	// nil: the watch of the zero Ref, which has told immediately.
+	if a != nil {
+		a.mu.Lock()
+		delete(a.extra().watchers, w) // or the end is on its way to the watcher
+		a.mu.Unlock()
 	}
-	a.mu.Lock()
-	if x := a.extra(); w.at != nil && x.watchers != nil { // else the end is on its way to the watcher
-		x.watchers.Remove(w.at)
-	}
-	a.mu.Unlock()
 }
 
 // Watch sends the actor of c one message when `to` ends permanently, or immediately if it
@@ -109,7 +100,7 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watchi
 	a := c.a.Load()
 	// The types cannot say it, as a Ctx has none of a state.
 	if a.kind != down.kind {
-		panic("actor: Watch by " + a.name + ": " + down.name + " is a method of " + down.kind.name + ", not of " + a.kindName())
+		panic("actor: Watch by " + a.name + ": " + down.name + " is a method of " + down.kind.String() + ", not of " + a.kindName())
 	}
 	w := &Watching{a: a, to: to.a, key: watchKey{to.a, &down.method}}
 	w.tell = func(d Down) {
@@ -123,31 +114,39 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watchi
 	if had := w.enter(c); had != nil {
 		return had
 	}
-	if to.a == nil {
-		// It has ended long ago: the Down comes as any other, through the mailbox.
-		w.tell(Down{Err: ErrStopped})
-		return w
-	}
 	failpoint.At("watch")
-	to.a.mu.Lock()
-	// Under its lock: finish takes the list and sets gone in one step, so this watch is in the
-	// list, or tells by itself.
-	if to.a.life != gone {
-		// Made with the first watch: most actors are never watched.
-		x := to.a.extra()
-		if x.watchers == nil {
-			x.watchers = linked.New()
-		}
-		// In order, so the Downs go out in the order of the watches.
-		w.at = x.watchers.PushBack(w)
-		to.a.mu.Unlock()
-		w.check()
-		return w
+	if !to.a.watch(w) {
+		// It has ended, in between or long before: the Down comes as any other, through the mailbox.
+		w.tell(Down{to.Name(), to.a.err()})
+	} else if a.is(func(*actor) bool { return w.over }) {
+		// The watching incarnation has ended in between, because its handler was abandoned: endSources may
+		// have run between enter and the other side's lock, and has found nothing to forget there.
+		to.a.unwatch(w)
 	}
-	to.a.mu.Unlock()
-	// It has ended, between the two locks or long before.
-	w.tell(Down{to.a.name, to.a.err()})
 	return w
+}
+
+// watch notes that a is watched by w; false: it has ended.
+func (a *actor) watch(w *Watching) bool {
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	// Under its lock: finish takes the watchers and sets gone in one step, so this watch is among
+	// them, or tells by itself.
+	if a.life == gone {
+		return false
+	}
+	// Made with the first watch: most actors are never watched.
+	x := a.extra()
+	if x.watchers == nil {
+		x.watchers = map[*Watching]uint64{}
+	}
+	// By number, so the Downs go out in the order of the watches.
+	x.watched++
+	x.watchers[w] = x.watched
+	return true
 }
 
 // enter notes the watch of c's incarnation, or returns the one that it has already.
@@ -169,17 +168,4 @@ func (w *Watching) enter(c *Ctx) *Watching {
 	}
 	x.watches[w.key] = w
 	return nil
-}
-
-// check lets the watched actor forget w if the watching incarnation has ended in between, because
-// its handler was abandoned.
-func (w *Watching) check() {
-	w.a.mu.Lock()
-	// endSources may have run between enter and the other side's lock: then it has found
-	// nothing to forget there.
-	over := w.over
-	w.a.mu.Unlock()
-	if over {
-		w.to.unwatch(w)
-	}
 }

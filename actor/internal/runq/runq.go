@@ -80,12 +80,8 @@ func (q *Queue[T]) Now() int64 { return q.v.Load() }
 
 // Any reports whether there is an entry: true from the return of Put until the last Get.
 func (q *Queue[T]) Any() bool {
-	for i := range q.all {
-		if q.all[i].head.Load() != none {
-			return true
-		}
-	}
-	return false
+	best, _ := q.first()
+	return best != none
 }
 
 // Put puts an entry in; false: the queue is closed.
