@@ -28,7 +28,7 @@ const recalled = 1 << 30
 // or the rest was recalled.
 func (b *batch) claim() bool {
 	failpoint.At("claim")
-	// After so many messages the turn looks at the clock.
+	// The worker has claimed all that it may before the turn looks at the clock.
 	if b.left == 0 {
 		return false
 	}

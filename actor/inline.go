@@ -135,8 +135,7 @@ func (a *actor) leaveInline(cc, c *Ctx) {
 	// time of now.
 	a.used = max(a.used, s.pool.q.Now()) + used/a.set.weight
 	cc.acct.lent.Store(cc.lentBefore + took) // to its caller all of this was a wait
-	// Before the Ctx is anybody else's: a walk must not come from the next handler with it to
-	// this caller.
+	// Before another handler gets the Ctx: a walk must not come from that one to this caller.
 	cc.caller.Store(nil)
 	// A spare Ctx would keep the state of an actor that has ended.
 	cc.state = nil

@@ -77,8 +77,8 @@ func New(c Config) (*System, error) { return newSystem(c, nil) }
 
 // newSystem is New; sh is the order by seed of actortest, nil: none.
 func newSystem(c Config, sh *shuffle) (*System, error) {
-	// Only by default: with a time of its own the program has decided, and an order by seed
-	// must not depend on other goroutines.
+	// Only by default: a time in Handoff is the program's decision, and an order by seed must not depend on
+	// other goroutines.
 	sees := c.Handoff == 0 && sh == nil
 	// The copy of the user's Config, with all defaults in it.
 	c, err := c.resolve()

@@ -272,7 +272,7 @@ func (w *worker) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 		w.tellBlocked()
 		return turnLost
 	}
-	// To Metrics a reader is a turn of its own.
+	// Metrics counts each reader as a turn.
 	w.tellLater(&one, TurnIdle)
 	return turnOver
 }

@@ -130,8 +130,7 @@ func (m *Method[S, Req, Res]) startAway(ctx context.Context, to Ref[S], req Req,
 	if err != nil {
 		return &Future[Res]{err: err}
 	}
-	// wait may take as long as the network does, and a Future has no goroutine of its own until
-	// it is waited for.
+	// wait may take as long as the network does, and a Future has no goroutine until Wait is called.
 	go func() {
 		f.f.err = wait()
 		f.f.signal()

@@ -12,7 +12,7 @@ import (
 // maxStripes bounds the memory and the cost of a snapshot on large machines.
 const maxStripes = 64
 
-// Histogram is a histogram that many goroutines record into and anybody
+// Histogram is a histogram that many goroutines record into while others take
 // snapshots; all methods are safe for concurrent use. Build it with New: the
 // zero value has no stripes and panics.
 //

@@ -140,7 +140,7 @@ func (t *tenant[K, T]) takeClosed() bool {
 			return false
 		}
 		failpoint.At("place")
-		// Before: the place is anybody's. After: this call's, until its task is published with it
+		// Before: any call may take the place. After: this call's, until its task is published with it
 		// (send), or the call gives it back. It fails if the holder has opened a lane in between, so that
 		// no place is drawn for the ring while one is open: see fetch.
 		if t.cas(w, w.take(1)) {

@@ -129,7 +129,7 @@ func (t *tenant[K, T]) drawTickets(n, hint int) (word, int) {
 		}
 		n := min(n, room, w.room(), credits)
 		failpoint.At("lane ticket")
-		// Before: the lane is open, the slots are free, the places anybody's. After: slots and places are
+		// Before: the lane is open, the slots are free, any call may take the places. After: slots and places are
 		// this producer's, and a holder that reads the tail waits for the marks. One step for all three:
 		// it fails if the lane was closed (closeLane), or another producer was first. If it was closed and
 		// opened again in between, with the same word, all its slots are free: no fewer than were seen.

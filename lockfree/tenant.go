@@ -91,7 +91,7 @@ func (t *tenant[K, T]) takePlaces(n int) (got int) {
 		if !w.free() {
 			break
 		}
-		// Before: the places are anybody's. After: they are this call's, until it queues tasks for them or
+		// Before: any call may take the places. After: they are this call's, until it queues tasks for them or
 		// frees them. It fails if a producer has taken some in between (takeClosed, drawTickets).
 		if take := min(n-got, w.room()); t.cas(w, w.take(take)) {
 			got += take
@@ -144,7 +144,7 @@ func (t *tenant[K, T]) pay() {
 	for {
 		w := t.load()
 		failpoint.At("pay")
-		// Before: the places are owed, and the holder's alone. After: they are anybody's, and producers
+		// Before: the places are owed, and the holder's alone. After: any call may take them, and producers
 		// are not refused for the full bit any more. Pairs with the Loads of takeClosed, drawTickets and
 		// surelyFull. It fails, and is tried again, if a producer has changed the word.
 		if next := w.put(int(t.owed)) &^ fullBit; t.cas(w, next) {
@@ -160,7 +160,7 @@ func (t *tenant[K, T]) pay() {
 // giveBack gives back places that no task has got. Any goroutine may call it.
 func (t *tenant[K, T]) giveBack(n int) {
 	failpoint.At("give back")
-	// Before: the places are this call's. After: anybody's. It may run beside any CAS on the word, as it
+	// Before: the places are this call's. After: any call may take them. It may run beside any CAS on the word, as it
 	// changes only the room, which has its sign at the top: no carry reaches other bits. First the
 	// place, then the look for waiters: a producer that waits announces itself first, and looks then.
 	t.word.Add(uint64(n) * uint64(oneRoom))

@@ -63,7 +63,7 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// An outage that is shorter than the lease loses nothing: slots that are here are given out meanwhile, and what is released counts.
+// An outage that is shorter than the lease loses nothing: the process gives out the slots that it has, and what is released counts.
 func TestShortOutage(t *testing.T) {
 	addr, n := addr(t, "redis-server"), name()
 	net := newProxy(t, addr)

@@ -174,7 +174,7 @@ func (n *Node) unsubscribe() {
 }
 
 // until repeats f until it succeeds or ctx ends: the server may be away, or its leader not chosen. A
-// request that comes before there is a leader is never answered, so each try has an end of its own.
+// request that comes before there is a leader is never answered, so each try has a timeout.
 func until(ctx context.Context, f func(ctx context.Context) error) error {
 	for {
 		try, end := context.WithTimeout(ctx, 5*time.Second)

@@ -29,6 +29,6 @@
 //
 // # Waking
 //
-// A process that sleeps listens, and whoever enqueues notifies one that does. While all work, nothing is notified, as that would make commits wait for each
-// other.
+// A process that sleeps listens, and a call that enqueues notifies one that does. While no process sleeps, none notifies, as that would make commits
+// wait for each other.
 package firqpg

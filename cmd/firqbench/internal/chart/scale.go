@@ -114,8 +114,7 @@ func linearTicks(lo, hi float64) []plot.Tick {
 
 // logTicks returns powers of ten, every second or third of them where there are
 // many, and multiples of those where there are few. plot.LogTicks has no label
-// within a decade, and so many marks over ten of them that they run together on a
-// phone.
+// within a decade, and its marks over ten of them run together on a phone.
 func logTicks(lo, hi float64) (values []float64) {
 	from, to := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
 	const most = 7
