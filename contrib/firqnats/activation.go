@@ -201,6 +201,11 @@ func (a *activation) leave(hint string, err error, away bool) {
 			}
 		}
 	}
+	if away && err == nil {
+		for _, in := range list { // before the locks are free: what these senders have sent since must not be handled before it
+			n.refusals.add(in)
+		}
+	}
 	a.away = away
 	if was == actStarting {
 		close(a.ready)

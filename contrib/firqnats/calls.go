@@ -228,6 +228,7 @@ func (n *Node) expire() {
 		n.settle(o, nil, ErrLost, false)
 	}
 	n.lanes.sweep(dead)
+	n.refusals.sweep(n.o.Timeout)
 	n.lose(func(node string) bool { return dead[node] })
 }
 

@@ -122,7 +122,7 @@ func TestPolicyWait(t *testing.T) {
 				must(add.Call(ctx, k.Ref(fmt.Sprint("other-", i)), 1))(t)
 			}
 			if goes {
-				a.let(key)
+				a.let(actor.Identity{Kind: "tally", Key: key})
 			}
 			close(open)
 			must(first.Wait(ctx))(t)

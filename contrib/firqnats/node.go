@@ -46,6 +46,7 @@ type Node struct {
 	outgoing gate // messages to actors elsewhere
 	arrivals atomic.Uint64
 	runs     runs
+	refusals refusals
 	posts    posts
 
 	subs     []*nats.Subscription // of all lives
@@ -106,6 +107,7 @@ func Join(ctx context.Context, nc *nats.Conn, s *actor.System, o Options) (*Node
 		members: map[string]*member{}, dead: map[string]time.Time{}, acts: map[actor.Identity]*activation{},
 		kinds: map[string]kindOf{}, calls: map[uint64]*call{}}
 	n.links.all, n.lanes.all, n.runs.all = map[string]*link{}, map[actor.Identity]*lane{}, map[runKey]*incoming{}
+	n.refusals.all = map[refusalKey]*refusal{}
 	n.ctx, n.end = context.WithCancel(context.Background())
 	if _, taken := systems.LoadOrStore(s, n); taken {
 		return nil, invalid("Join: the System is in a cluster already")

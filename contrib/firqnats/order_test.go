@@ -84,7 +84,7 @@ func TestOrderWhileMoving(t *testing.T) {
 				}
 				if i%100 == 50 { // it goes
 					for _, x := range []*testNode{a, b} {
-						x.let("x")
+						x.let(actor.Identity{Kind: "tally", Key: "x"})
 					}
 				}
 				if i%250 == 99 { // it ends by itself
@@ -147,9 +147,9 @@ func TestSentBackHere(t *testing.T) {
 }
 
 // let lets an actor go, as rebalancing does.
-func (n *testNode) let(key string) {
+func (n *testNode) let(id actor.Identity) {
 	n.mu.RLock()
-	a := n.acts[actor.Identity{Kind: "tally", Key: key}]
+	a := n.acts[id]
 	n.mu.RUnlock()
 	if a != nil && a.close(true) {
 		n.background(func() { _ = a.body.Stop(n.ctx) })
@@ -194,7 +194,8 @@ func TestWindow(t *testing.T) {
 // A full queue refuses.
 func TestQueueFull(t *testing.T) {
 	o := options(t)
-	k := client(t, o) // no node has the kind
+	o.Timeout = 2 * patience // or some are given up before all are there
+	k := client(t, o)        // no node has the kind
 	ctx := bounded(t)
 	for i := range maxQueue {
 		if err := add.Tell(ctx, k.Ref("x"), i); err != nil {
@@ -236,4 +237,39 @@ func TestIdle(t *testing.T) {
 	if at, err := a.Where(ctx, actor.Identity{Kind: "tally", Key: "x"}); at != "" || err != nil {
 		t.Errorf("an idle actor keeps its record: %q, %v", at, err)
 	}
+}
+
+// A message that waits for the end of an activation is sent back when the actor goes. What its sender has sent after
+// it comes back, too, until that one is here again.
+func TestSentBackInOrder(t *testing.T) {
+	a := join(t, options(t))
+	k := kind(t, a)
+	j, ctx := journalOf(t), bounded(t)
+	get := func(no uint64) bool {
+		return a.receive(&request{
+			op: opTell, no: no, key: "x", method: "Note", from: "sender", kind: "tally",
+			data: must(a.o.Codec.Encode(entryOf{t.Name(), int(no)}))(t),
+		})
+	}
+	open, begun := make(chan struct{}), make(chan struct{})
+	busy := run.Start(ctx, k.Ref("x"), program(t, "block", func(*tally, *actor.Ctx) (string, error) { close(begun); <-open; return "", nil }))
+	<-begun
+	a.let(actor.Identity{Kind: "tally", Key: "x"})
+	if !get(1) {
+		t.Error("the first message does not wait")
+	}
+	close(open)
+	must(busy.Wait(ctx))(t)
+	eventually(t, "the actor has gone", func() bool { return a.Stats().Moved == 1 })
+	if get(2) {
+		t.Error("a message is taken that was sent after one that was sent back")
+	}
+	if !get(1) || !get(2) {
+		t.Error("messages that come again are sent back")
+	}
+	eventually(t, "both are handled in order", func() bool {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return slices.Equal(j.got["x"], []int{1, 2})
+	})
 }

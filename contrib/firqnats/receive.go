@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,6 +117,15 @@ func (n *Node) dispatch(in *incoming) bool {
 		n.mu.RLock()
 		a, stage, k := n.acts[id], n.stage, n.kinds[in.kind]
 		n.mu.RUnlock()
+		// After the look at acts: leave notes what it sends back before another activation can be there.
+		if !in.comesHome() && n.refusals.follow(in) {
+			hint := ""
+			if a != nil {
+				hint = a.node
+			}
+			in.moved(hint)
+			return false
+		}
 		if a == nil {
 			switch {
 			case !n.holds(k):
@@ -221,8 +231,14 @@ func (in *incoming) answer(status answerStatus, data []byte) {
 	}
 }
 
+// comesHome reports whether a call comes back to an actor whose handler waits for it: what it would wait for may wait for it.
+func (in *incoming) comesHome() bool {
+	return len(in.chain) > 0 && slices.Contains(in.chain.names(), in.id().String())
+}
+
 // moved sends a message back: it was not handled here.
 func (in *incoming) moved(hint string) {
+	in.n.refusals.add(in)
 	in.n.stat.moved.Add(1)
 	in.answer(statusMoved, []byte(hint))
 }
