@@ -66,7 +66,7 @@ func open[T any](t testing.TB, c Config[T]) *Queue[T] {
 }
 
 // queueOf returns a queue on a fresh database.
-func queueOf(t testing.TB, c Config[string]) (*Queue[string], *pgxpool.Pool) {
+func queueOf[T any](t testing.TB, c Config[T]) (*Queue[T], *pgxpool.Pool) {
 	t.Helper()
 	if c.DB == nil {
 		c.DB = migrated(t)

@@ -17,26 +17,35 @@ import (
 // AckTx settles tasks as done in the caller's transaction, together with the work that was done for them: both, or neither. With ErrLeaseLost the task is
 // another worker's by now: roll back. A handler of Run that returns nil after AckTx has its task left alone.
 func AckTx[T any](ctx context.Context, q *Queue[T], tx pgx.Tx, its ...*Item[T]) error {
-	e, err := engineOf(q, "AckTx")
+	return ackOn(ctx, "AckTx", q, tx, its)
+}
+
+// AckMessageTx is AckTx for the handlers of a queue.Mux: what they get are items of their kind, and not of the queue's type.
+func AckMessageTx[T any](ctx context.Context, q *Queue[queue.Message], tx pgx.Tx, its ...*Item[T]) error {
+	return ackOn(ctx, "AckMessageTx", q, tx, its)
+}
+
+func ackOn[Q, T any](ctx context.Context, call string, q *Queue[Q], tx pgx.Tx, its []*Item[T]) error {
+	e, err := engineOf(q, call)
 	if err != nil {
 		return err
 	}
-	if err := queue.Begin(ctx, q, "AckTx"); err != nil || len(its) == 0 {
+	if err := queue.Begin(ctx, q, call); err != nil || len(its) == 0 {
 		return err
 	}
 	if tx == nil {
-		return fmt.Errorf("%w: firqpg: AckTx: tx is nil", firq.ErrInvalidArgument)
+		return fmt.Errorf("%w: firqpg: %s: tx is nil", firq.ErrInvalidArgument, call)
 	}
 	ls := make([]queue.Lease, len(its))
 	for i, it := range its {
 		if it == nil {
-			return fmt.Errorf("%w: firqpg: AckTx: item %d is nil", firq.ErrInvalidArgument, i)
+			return fmt.Errorf("%w: firqpg: %s: item %d is nil", firq.ErrInvalidArgument, call, i)
 		}
 		ls[i] = queue.LeaseOf(it)
 	}
 	errs, err := e.ack(ctx, tx, ls)
 	if err != nil {
-		return wrap("AckTx", err)
+		return wrap(call, err)
 	}
 	failed := make([]Result, len(its))
 	for i, it := range its {

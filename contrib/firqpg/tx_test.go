@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/queue"
 )
 
 // begin returns a transaction that is rolled back when the test ends, if it is still open.
@@ -376,6 +377,51 @@ func TestRunAckTx(t *testing.T) {
 	s := must[Stats](t)(q.Stats(ctx))
 	if exact(t, s); s.Acked != n || s.Nacked != n || s.InFlight != 0 || s.LeaseLost != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestAckMessageTx: a handler of a kind settles the message that its item was made of; the handler of Run has it left alone.
+func TestAckMessageTx(t *testing.T) {
+	t.Parallel()
+	q, db := queueOf(t, Config[queue.Message]{})
+	ctx, cancel := context.WithCancel(bounded(t))
+	defer cancel()
+	if _, err := db.Exec(ctx, "create table done (n int primary key)"); err != nil {
+		t.Fatal(err)
+	}
+	const n = 20
+	for i := range n {
+		m := must[queue.Message](t)(queue.NewMessage("number", i))
+		must[string](t)(q.Enqueue(ctx, Task[queue.Message]{Payload: m, KeepResult: time.Hour, ID: fmt.Sprint(i)}))
+	}
+	var left sync.WaitGroup
+	left.Add(n)
+	mux := queue.NewMux()
+	queue.Handle(mux, "number", func(ctx context.Context, it *Item[int]) error {
+		defer left.Done()
+		return errors.Join(it.SetResult([]byte(it.ID)), pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, "insert into done values ($1)", it.Payload); err != nil {
+				return err
+			}
+			return AckMessageTx(ctx, q, tx, it)
+		}))
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := Run(ctx, q, mux.Handle, RunOptions[queue.Message]{Concurrency: 4}); err != nil {
+			t.Error(err)
+		}
+	})
+	left.Wait()
+	cancel()
+	wg.Wait()
+	ctx = bounded(t)
+	s := must[Stats](t)(q.Stats(ctx))
+	if exact(t, s); s.Acked != n || s.InFlight != 0 || s.LeaseLost != 0 {
+		t.Errorf("%+v", s)
+	}
+	if i := must[Info[queue.Message]](t)(q.Get(ctx, "7")); string(i.Result) != "7" {
+		t.Errorf("%+v", i)
 	}
 }
 
