@@ -89,4 +89,13 @@ func testFromOrder(t *testing.T, s *suite) {
 	ok(t, err)
 	same(t, "from all tenants", it.Tenant, "a")
 	ok(t, q.Ack(ctx, it))
+
+	for range 5 { // an assigned tenant has tasks, though those before have expired
+		put(t, q, job{Tenant: "b", Deadline: time.Now().Add(-time.Hour)})
+	}
+	put(t, q, job{Tenant: "b"}, job{Tenant: "c"})
+	it, err = c.Dequeue(ctx)
+	ok(t, err)
+	same(t, "behind what has expired", it.Tenant, "b")
+	ok(t, q.Ack(ctx, it))
 }
