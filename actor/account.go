@@ -1,6 +1,12 @@
 package actor
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// What a turn costs its actor: the time since its messages began, without that which its handlers have waited.
 
 // account is the time that a goroutine has not spent on the actor whose turn it has. Waits of a
 // handler may be inside each other (a Call in Await), and overlap (goroutines of the handler): the
@@ -57,5 +63,51 @@ func (t *account) reset() {
 	}
 	if v := t.waits.Load(); uint32(v) > 0 {
 		t.waits.CompareAndSwap(v, (v>>32+1)<<32)
+	}
+}
+
+// tally counts what a turn has used.
+type tally struct {
+	a      *actor
+	start  int64
+	waited int64
+	n      int // messages
+	read   int // messages when the clock was read last
+}
+
+// charge ends the account of a turn. The caller has the turn of the actor.
+func (w *worker) charge(t *tally, why TurnEnd) {
+	// The clock was not read since the last message.
+	if t.read != t.n {
+		w.now = w.pool.sys.now()
+	}
+	// The time since the turn began, without what handlers have waited.
+	used := max(w.now-t.start-w.acct.lent.Load(), 0)
+	w.acct.reset()
+	t.a.used += used / t.a.set.weight
+	if t.n > 0 {
+		// A moving average over some turns: an actor whose messages become long is noticed with
+		// the next turn or two.
+		t.a.mean += (int32(min(used/int64(t.n), math.MaxInt32)) - t.a.mean) / 4
+	}
+	w.tell(t, used, why)
+}
+
+// tell reports a turn to Config.Metrics, if that is set.
+func (w *worker) tell(t *tally, used int64, why TurnEnd) {
+	s := w.pool.sys
+	if m := s.cfg.Metrics; m != nil {
+		s.hookHere("Metrics.Turn", func() {
+			m.Turn(t.a.kindName(), t.n, time.Duration(used), time.Duration(t.waited), why)
+		})
+		w.now = s.now()
+	}
+}
+
+// tellLater is tell for a handler without a turn that it could charge: a reader, whose actor owes
+// the time, or one that was abandoned.
+func (w *worker) tellLater(t *tally, why TurnEnd) {
+	if w.pool.sys.cfg.Metrics != nil {
+		w.tell(t, w.acct.used(t.start, w.pool.sys.now()), why)
 	}
 }

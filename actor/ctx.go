@@ -252,32 +252,6 @@ func (c *Ctx) Name() string {
 // System returns the System that the actor belongs to.
 func (c *Ctx) System() *System { return c.sys }
 
-// valuesOf returns the values of ctx, without its deadline and its end, for the handler of a Tell; nil:
-// there are none. c is the handler that ctx belongs to.
-func valuesOf(ctx context.Context, c *Ctx) context.Context {
-	switch {
-	case ctx == context.TODO() || ctx == context.Background():
-		return nil
-	case c == nil:
-		// From outside: its values, as they are.
-	case ctx != context.Context(c):
-		c.keep() // by way of c, ctx finds the values of the call that c serves
-		return context.WithoutCancel(ctx)
-	case c.st.Load() == live: // with a ctx to serve, it would be slow
-		return nil
-	default:
-		// A timeout or a call in progress has marked the Ctx, but there is nothing to take
-		// values from.
-		if ctx = c.served(); ctx == nil {
-			return nil
-		}
-	}
-	if ctx.Done() == nil {
-		return ctx
-	}
-	return context.WithoutCancel(ctx)
-}
-
 // Stop ends the actor after this handler: waiting messages become dead letters, and
 // Ref.Err is why. This is not a failure: a supervisor does not start another
 // incarnation. A start, Started and last words may call it too. If the handler fails after it, the failure

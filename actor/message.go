@@ -195,6 +195,32 @@ func base(ctx context.Context, c *Ctx) context.Context {
 	return ctx
 }
 
+// valuesOf returns the values of ctx, without its deadline and its end, for the handler of a Tell; nil:
+// there are none. c is the handler that ctx belongs to.
+func valuesOf(ctx context.Context, c *Ctx) context.Context {
+	switch {
+	case ctx == context.TODO() || ctx == context.Background():
+		return nil
+	case c == nil:
+		// From outside: its values, as they are.
+	case ctx != context.Context(c):
+		c.keep() // by way of c, ctx finds the values of the call that c serves
+		return context.WithoutCancel(ctx)
+	case c.st.Load() == live: // with a ctx to serve, it would be slow
+		return nil
+	default:
+		// A timeout or a call in progress has marked the Ctx, but there is nothing to take
+		// values from.
+		if ctx = c.served(); ctx == nil {
+			return nil
+		}
+	}
+	if ctx.Done() == nil {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
+}
+
 // exec runs the handler and answers the caller, with the reply in the message itself: it goes
 // through no mailbox, so a full one never delays it.
 func (k *ask[S, Req, Res]) exec(c *Ctx, state any) {

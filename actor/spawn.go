@@ -1,10 +1,6 @@
 package actor
 
-import (
-	"context"
-
-	"github.com/firq-go/firq/internal/proof/failpoint"
-)
+import "github.com/firq-go/firq/internal/proof/failpoint"
 
 // How an actor comes to be. launch is the one way, for Spawn, Supervise and a Kind: take the
 // name, become a child, run the first start on this goroutine, and then give up the turn, which
@@ -282,21 +278,4 @@ func (a *actor) started() bool {
 		a.on(takenDown) // siblings have failed since
 	}
 	return !a.over()
-}
-
-// awaitEnd waits until an actor whose start has failed is gone, children first. c, which
-// may be nil, is the handler that has started it. That handler has to hear of the failure. So
-// where it and other handlers wait for each other, the calls of the others are refused.
-func (a *actor) awaitEnd(c *Ctx) {
-	s := a.sys()
-	// Close ends the actor by itself, and waits for no handler: nor does this one.
-	f := &call{to: a, ends: true, done: s.stopped}
-	f.st.Store(taken) // no other goroutine may end it
-	if c != nil {
-		c.wait.CompareAndSwap(nil, f)
-		// The wait is there (c.wait). Handlers below that wait for this one's actor get an
-		// error now, and so the end comes.
-		s.unwait(a.handlersBelow(), c)
-	}
-	_ = c.rest(context.Background(), f, a.ended())
 }

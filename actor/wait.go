@@ -225,3 +225,20 @@ func (a *actor) awaitDone(ctx context.Context, c *Ctx) error {
 	}
 	return nil
 }
+
+// awaitEnd waits until an actor whose start has failed is gone, children first. c, which
+// may be nil, is the handler that has started it. That handler has to hear of the failure. So
+// where it and other handlers wait for each other, the calls of the others are refused.
+func (a *actor) awaitEnd(c *Ctx) {
+	s := a.sys()
+	// Close ends the actor by itself, and waits for no handler: nor does this one.
+	f := &call{to: a, ends: true, done: s.stopped}
+	f.st.Store(taken) // no other goroutine may end it
+	if c != nil {
+		c.wait.CompareAndSwap(nil, f)
+		// The wait is there (c.wait). Handlers below that wait for this one's actor get an
+		// error now, and so the end comes.
+		s.unwait(a.handlersBelow(), c)
+	}
+	_ = c.rest(context.Background(), f, a.ended())
+}
