@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,7 +26,12 @@ func TestCommands(t *testing.T) {
 	}
 	good := file("good.yaml", example.String())
 	bad := file("bad.yaml", "listen: x\nlimit: {}\nupstream: y\n")
-	busy := file("busy.yaml", "listen: 127.0.0.1:999999\nupstream: http://127.0.0.1:9\nlimits: {slots: 1}\n")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	busy := file("busy.yaml", "listen: "+taken.Addr().String()+"\nupstream: http://127.0.0.1:9\nlimits: {slots: 1}\n")
 	for _, c := range []struct {
 		args string
 		code int

@@ -46,6 +46,8 @@ func (c *Config) check(ms *Mistakes, dir string, lookup func(string) (string, bo
 	for i, p := range c.Skip {
 		if !strings.HasPrefix(p, "/") {
 			ms.add(fmt.Sprintf("skip[%d]", i), "%q, must be a path, which begins with /", p)
+		} else if strings.ContainsAny(p, "*?") {
+			ms.add(fmt.Sprintf("skip[%d]", i), "%q, must be a whole path: nothing stands for others", p)
 		}
 	}
 	c.Proxies = prefixes(ms, "trusted", c.Trusted)
@@ -69,7 +71,14 @@ func (c *Config) check(ms *Mistakes, dir string, lookup func(string) (string, bo
 func checkAddress(ms *Mistakes, field, addr string) {
 	if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
 		ms.add(field, "%q, must be host:port", addr)
+	} else if !isPort(port) {
+		ms.add(field, "%q, is no port", port)
 	}
+}
+
+func isPort(port string) bool {
+	_, err := net.LookupPort("tcp", port)
+	return err == nil
 }
 
 func (c *Config) checkUpstream(ms *Mistakes) {
@@ -79,6 +88,10 @@ func (c *Config) checkUpstream(ms *Mistakes) {
 		ms.add("upstream", "is missing: the URL of the service, such as http://127.0.0.1:9000")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		ms.add("upstream", "%q, must be a URL such as http://127.0.0.1:9000", c.Upstream)
+	case u.Port() != "" && !isPort(u.Port()):
+		ms.add("upstream", "%q, is no port", u.Port())
+	case u.Host == c.Listen:
+		ms.add("upstream", "%q, is listen's: requests would go round in circles", c.Upstream)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		ms.add("upstream", "must have no user, query or fragment")
 	}

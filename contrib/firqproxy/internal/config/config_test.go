@@ -89,10 +89,14 @@ cost: {response: "header:"}
 `: "tenant[0] tenant[1].header tenant[2] tenant[3].path_segments tenant[4].remote.trusted[1] tenant[5].api_key.keys_file tenant[6].api_key.keys_file tenant[7].api_key.keys_file cost.response",
 		"upstream: http://u:p@h/?q#f\nlimits: {slots: many, slot: 5}\nupstreams: []\ntenants: {gold: {wait: 3}}\ndrain: 5\n": "limits.slots limits.slot upstreams tenants.gold.wait drain upstream",
 		least + "fleet: {redis: \"redis://:${MISSING}@127.0.0.1:6379/0\", name: \"a{b\", lease: 1ms, when_down: sleep}\n":    "fleet.redis fleet.name fleet.lease fleet.when_down",
-		least + "fleet: {}\n":                             "fleet.redis",
-		least + "fleet: {redis: \"http://u:secret@h\"}\n": "fleet.redis",
-		least + "---\nlisten: 1\n":                        "",
-		"limits: [}":                                      "",
+		least + "fleet: {}\n":                                        "fleet.redis",
+		least + "fleet: {redis: \"http://u:secret@h\"}\n":            "fleet.redis",
+		least + "fleet:\n  # redis: x\n":                             "fleet",
+		least + "---\nlisten: 1\n":                                   "",
+		least + "listen: :99999\nadmin: :-1\nskip: [/static/*]\n":    "listen admin skip[0]",
+		"upstream: http://h:99999\nlimits: {slots: 8}\n":             "upstream",
+		"listen: h:80\nupstream: http://h:80/\nlimits: {slots: 8}\n": "upstream",
+		"limits: [}": "",
 	} {
 		_, err := load(t, text)
 		var ms Mistakes
@@ -118,6 +122,31 @@ cost: {response: "header:"}
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "missing"), os.LookupEnv); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// TestLines: a mistake names the line of its field, or of what the field is missing in; where nothing can be read, there is no other.
+func TestLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"upstream: http://h:9\nlimits:\n  slots: 0\n":                       "limits.slots: line 3: 0, must be 1 to 2097151: how many requests the service serves at a time",
+		"upstream: http://h:9\nlimits:\n  waiting: 1\n":                     "limits.slots: line 2: 0, must be 1 to 2097151: how many requests the service serves at a time",
+		"\nlimits: {slots: 1}\n":                                            "upstream: is missing: the URL of the service, such as http://127.0.0.1:9000",
+		least + "tenants:\n  a.b:\n    weight: 3\n  a:\n    weight: -1\n":   "tenants.a.weight: line 7: -1, must be from 0.001 to 1e6",
+		least + "tenant:\n  - remote: {}\n  - header: A\n    remote: {}\n":  "tenant[1]: line 5: has 2 of api_key, header, jwt_claim, path_segments, remote, must have one",
+		least + "fleet: {name: \"\",\n redis: \"redis://:${MISSING}@h\"}\n": "fleet.redis: line 4: ${MISSING} is not set in the environment",
+		least + "drain: 5\n":                                                "drain: line 3: `5`, must be a duration, such as 30s",
+		least + "rate:\n  burst: 1.5\n  per_second: x\n":                    "rate.burst: line 4: `1.5`, must be a whole number\nrate.per_second: line 5: `x`, must be a number",
+		least + "skip: /healthz\n":                                          "skip: line 3: `/healthz`, must be a list",
+		least + "tenants: [gold]\n":                                         "tenants: line 3: must be NAME: VALUE",
+		least + "anonymous: [a]\n":                                          "anonymous: line 3: must be a text",
+		least + "drian: 5s\n":                                               "drian: line 3: there is no such field",
+		least + "limits: {slots: 5}\n":                                      "limits: line 3: mapping key \"limits\" already defined at line 2",
+		"limits:\n  slots: 1\n upstream: x\n":                               "yaml: line 3: did not find expected key",
+		least + "fleet: redis://u:secret@h\n":                               "fleet: line 3: `redis:/...`, must be NAME: VALUE",
+	} {
+		if _, err := load(t, text); err == nil || err.Error() != want {
+			t.Errorf("%s\n%v\n%s", text, err, want)
+		}
 	}
 }
 

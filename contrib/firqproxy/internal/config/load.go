@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -22,8 +23,11 @@ var Example string
 // Mistakes are all that is wrong with a file.
 type Mistakes []Mistake
 
-// Mistake is one, of a field.
-type Mistake struct{ Field, Text string }
+// Mistake is one, of a field. Line is that of the field in the file, or, if it is missing, of what it belongs in; 0: unknown.
+type Mistake struct {
+	Field, Text string
+	Line        int
+}
 
 func (ms Mistakes) Error() string {
 	var b strings.Builder
@@ -33,6 +37,9 @@ func (ms Mistakes) Error() string {
 		}
 		if m.Field != "" {
 			b.WriteString(m.Field + ": ")
+		}
+		if m.Line > 0 {
+			fmt.Fprintf(&b, "line %d: ", m.Line)
 		}
 		b.WriteString(m.Text)
 	}
@@ -46,7 +53,7 @@ func (ms *Mistakes) add(field, format string, args ...any) {
 			return
 		}
 	}
-	*ms = append(*ms, Mistake{field, fmt.Sprintf(format, args...)})
+	*ms = append(*ms, Mistake{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
 // Load reads and checks a file, and the files that it names. The error is an I/O error, or
@@ -57,58 +64,126 @@ func Load(path string, lookup func(string) (string, bool)) (*Config, error) {
 		return nil, err
 	}
 	c := new(Config)
-	mistakes := c.read(text)
-	c.check(&mistakes, filepath.Dir(path), lookup)
+	root, mistakes := c.read(text)
+	if root != nil {
+		c.check(&mistakes, filepath.Dir(path), lookup)
+		each(root, "", func(name string, n *yaml.Node) {
+			if name == "fleet" && n.Tag == "!!null" { // its fields are comments still
+				mistakes.add(name, "is empty, must have redis; without fleet the limits are those of each process")
+			}
+		})
+		mistakes.find(root)
+	}
 	if len(mistakes) > 0 {
 		return nil, mistakes
 	}
 	return c, nil
 }
 
-// read reads one document. Unknown fields are mistakes.
-func (c *Config) read(text []byte) (ms Mistakes) {
+// read reads one document, and returns its nodes; nil: it cannot be read, and so nothing else can be said about it. Unknown fields are
+// mistakes.
+func (c *Config) read(text []byte) (*yaml.Node, Mistakes) {
+	root := new(yaml.Node)
+	if err := yaml.Unmarshal(text, root); err != nil && !errors.Is(err, io.EOF) {
+		return nil, Mistakes{{Text: err.Error()}}
+	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	err := d.Decode(c)
 	var many *yaml.LoadErrors
-	var root yaml.Node
 	switch {
 	case errors.Is(err, io.EOF):
 	case err == nil:
 		if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
-			ms = append(ms, Mistake{"", "there is more than one document, or the end cannot be read"})
+			return root, Mistakes{{Text: "there is more than one document, or the end cannot be read"}}
 		}
-	case errors.As(err, &many) && yaml.Unmarshal(text, &root) == nil:
+	case errors.As(err, &many):
+		var ms Mistakes
 		for _, e := range many.Errors {
-			ms = append(ms, Mistake{fieldAt(&root, "", e.Mark.Line, e.Mark.Column), fmt.Sprintf("line %d: %s", e.Mark.Line, strings.Replace(e.Message, " in type config.", " in ", 1))})
+			ms = append(ms, Mistake{fieldAt(root, e.Mark.Line, e.Mark.Column), plain(e.Message), e.Mark.Line})
+			if strings.Contains(e.Message, "already defined") { // then nothing was read
+				root = nil
+			}
 		}
+		return root, ms
 	default:
-		ms = append(ms, Mistake{"", err.Error()})
+		return nil, Mistakes{{Text: err.Error()}}
 	}
-	return ms
+	return root, nil
 }
 
-// fieldAt returns the path of the field whose value, or key, is at a position of the file: the
-// YAML package names lines only. Empty: there is none.
-func fieldAt(n *yaml.Node, name string, line, column int) string {
-	if n.Line == line && n.Column == column && n.Kind != yaml.DocumentNode && name != "" {
-		return name
+var wrongType = regexp.MustCompile(`^cannot construct !!\w+( .*)? into (.*)$`)
+
+// plain says what the YAML package does, in terms of the file.
+func plain(message string) string {
+	if strings.Contains(message, "not found in type config.") {
+		return "there is no such field"
 	}
+	m := wrongType.FindStringSubmatch(message)
+	if m == nil {
+		return message
+	}
+	is, must := strings.TrimSpace(m[1]), "NAME: VALUE"
+	switch t := m[2]; {
+	case t == "int" || t == "int64":
+		must = "a whole number"
+	case t == "float64":
+		must = "a number"
+	case t == "time.Duration":
+		must = "a duration, such as 30s"
+	case t == "string":
+		must = "a text"
+	case strings.HasPrefix(t, "[]"):
+		must = "a list"
+	}
+	if is != "" {
+		is += ", "
+	}
+	return is + "must be " + must
+}
+
+// each calls f with each node below n and the name of the field that it is of: first with that of the key, then with the value's.
+func each(n *yaml.Node, name string, f func(name string, n *yaml.Node)) {
 	for i, in := range n.Content {
 		full := name
-		switch {
-		case n.Kind == yaml.SequenceNode:
+		switch n.Kind {
+		case yaml.SequenceNode:
 			full = fmt.Sprintf("%s[%d]", name, i)
-		case n.Kind == yaml.MappingNode && i%2 == 0:
-			full = strings.TrimPrefix(name+"."+in.Value, ".")
-		case n.Kind == yaml.MappingNode:
-			full = strings.TrimPrefix(name+"."+n.Content[i-1].Value, ".")
+		case yaml.MappingNode:
+			full = strings.TrimPrefix(name+"."+n.Content[i&^1].Value, ".")
 		}
-		if found := fieldAt(in, full, line, column); found != "" {
-			return found
+		if full != "" {
+			f(full, in)
 		}
+		each(in, full, f)
 	}
-	return ""
+}
+
+// fieldAt returns the name of the field whose value, or key, is at a position of the file: the YAML package names lines only. Empty:
+// there is none.
+func fieldAt(root *yaml.Node, line, column int) (found string) {
+	each(root, "", func(name string, n *yaml.Node) {
+		if found == "" && n.Line == line && n.Column == column {
+			found = name
+		}
+	})
+	return found
+}
+
+// find says in which lines the mistakes are, as far as they do not yet.
+func (ms Mistakes) find(root *yaml.Node) {
+	for i := range ms {
+		m, longest := &ms[i], ""
+		if m.Line > 0 {
+			continue
+		}
+		each(root, "", func(name string, n *yaml.Node) {
+			rest, within := strings.CutPrefix(m.Field, name)
+			if within && len(name) > len(longest) && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+				longest, m.Line = name, n.Line
+			}
+		})
+	}
 }
 
 // written returns a fleet as it is written down.
