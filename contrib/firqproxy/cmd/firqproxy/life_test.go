@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -161,4 +162,14 @@ func TestUpgradedDrains(t *testing.T) {
 	}
 	_ = c.Close()
 	p.ends(0)
+}
+
+// TestCollects: garbage is collected when some MB have gathered, not each 4 MB.
+func TestCollects(t *testing.T) {
+	u := newUpstream(t, hello)
+	p := start(t, "upstream: "+u.URL+"\nlimits: {slots: 2}\n")
+	until(t, "the next collection is far", func() bool {
+		n, err := strconv.ParseFloat(p.metric("go_memstats_next_gc_bytes"), 64)
+		return err == nil && n >= 2*ballast
+	})
 }

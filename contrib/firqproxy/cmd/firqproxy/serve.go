@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -24,8 +25,13 @@ const (
 	idleTimeout   = 2 * time.Minute
 )
 
+// ballast is memory that is never touched, and so takes none of the machine's. Go collects garbage whenever the heap has doubled, and a
+// proxy keeps next to nothing: without it, it collects every 4 MB, some ten times a second under load.
+const ballast = 16 << 20
+
 // serve forwards requests until a signal says otherwise.
 func serve(ctx context.Context, file string, cfg *config.Config, log *slog.Logger) error {
+	defer runtime.KeepAlive(make([]byte, ballast))
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
