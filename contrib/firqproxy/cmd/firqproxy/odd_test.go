@@ -59,3 +59,61 @@ func TestOdd(t *testing.T) {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 }
+
+// TestBadBody: a body that cannot be read is the client's mistake, and no error of the upstream.
+func TestBadBody(t *testing.T) {
+	u := newUpstream(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	p := start(t, "upstream: "+u.URL+"\nlimits: {slots: 1}\n")
+	for range 3 {
+		conn := raw(t, p.url, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nwrong\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != http.StatusBadRequest || !resp.Close {
+			t.Errorf("%d, the connection is closed: %t", resp.StatusCode, resp.Close)
+		}
+		_ = conn.Close()
+		conn = raw(t, p.url, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n") // and leaves
+		until(t, "it has a slot", func() bool { return p.metric(inUse) == "1" })
+		_ = conn.Close()
+		until(t, "the slot is free", func() bool { return p.metric(inUse) == "0" })
+	}
+	if n := p.metric("firqproxy_upstream_errors_total"); n != "0" {
+		t.Errorf("%q errors of the upstream\n%s", n, p.logged())
+	}
+}
+
+// TestInformational: responses 1xx are passed on, and the final one still says how the rate stands; so does one that is a 502.
+func TestInformational(t *testing.T) {
+	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Link", "</style.css>; rel=preload")
+		w.WriteHeader(http.StatusEarlyHints)
+		if r.URL.Path == "/dies" {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Ratelimit", `"inner";r=1`)
+		_, _ = io.WriteString(w, "hello")
+	})
+	p := start(t, "upstream: "+u.URL+"\nlimits: {slots: 1}\nrate: {per_second: 1, burst: 100}\n")
+	for path, want := range map[string]int{"/": http.StatusOK, "/dies": http.StatusBadGateway} {
+		in := bufio.NewReader(raw(t, p.url, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"))
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != http.StatusEarlyHints || resp.Header.Get("Link") == "" {
+			t.Errorf("%d %v", resp.StatusCode, resp.Header)
+		}
+		if resp, err = http.ReadResponse(in, nil); err != nil {
+			t.Fatal(err)
+		}
+		limits := resp.Header["Ratelimit"]
+		if resp.StatusCode != want || len(resp.Header["Ratelimit-Policy"]) != 1 || len(limits) < 1 || !strings.HasPrefix(limits[0], `"default";r=`) {
+			t.Errorf("%d %v", resp.StatusCode, resp.Header)
+		}
+		if want == http.StatusOK && (len(limits) != 2 || resp.Header.Get("Link") == "") {
+			t.Errorf("%v", resp.Header)
+		}
+	}
+}

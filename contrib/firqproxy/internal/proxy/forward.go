@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,14 +27,28 @@ func (p *Proxy) forward() http.Handler {
 	t.Proxy = nil
 	t.DisableCompression = true // what the client accepts is what the upstream is asked for
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1024
-	return &httputil.ReverseProxy{
+	reverse := &httputil.ReverseProxy{
 		Rewrite:        rewrite,
 		Transport:      t,
 		FlushInterval:  flushSmall,
 		BufferPool:     buffers{},
-		ModifyResponse: func(r *http.Response) error { flushLarge(r); charge(r); return nil },
+		ModifyResponse: func(r *http.Response) error { visitOf(r.Request).said(r.Header); flushLarge(r); charge(r); return nil },
 		ErrorHandler:   p.errors.answer,
 		ErrorLog:       slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // copies that a client broke off
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h := w.Header(); len(h) > 0 { // ReverseProxy empties it when it passes on a response 1xx
+			visitOf(r).header = maps.Clone(h)
+			clear(h)
+		}
+		reverse.ServeHTTP(w, r)
+	})
+}
+
+// said puts what was said of the rate into the header of the final response, before what the upstream says.
+func (v *visit) said(h http.Header) {
+	for name, values := range v.header {
+		h[name] = slices.Concat(values, h[name])
 	}
 }
 
@@ -50,6 +66,9 @@ func rewrite(r *httputil.ProxyRequest) {
 		r.Out.Header.Del("Connection")
 	}
 	r.Out.Header.Del("Http2-Settings")
+	if r.Out.Body != nil {
+		r.Out.Body = clientBody{r.Out.Body}
+	}
 	forwarded(r, v.Config)
 	if v.Cost.Response == openai {
 		r.Out.Header.Set("Accept-Encoding", "identity") // so that its usage can be read
@@ -124,6 +143,21 @@ var pool = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 func (buffers) Get() []byte  { return pool.Get().(*[32 << 10]byte)[:] }
 func (buffers) Put(b []byte) { pool.Put((*[32 << 10]byte)(b)) }
 
+// clientBody is the body of a request. Its errors are the client's, not the upstream's.
+type clientBody struct{ io.ReadCloser }
+
+type clientError struct{ error }
+
+func (e clientError) Unwrap() error { return e.error }
+
+func (b clientBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = clientError{err}
+	}
+	return n, err
+}
+
 // upstreamErrors counts requests that the upstream did not answer. It logs at most one line a
 // second.
 type upstreamErrors struct {
@@ -137,15 +171,21 @@ type upstreamErrors struct {
 
 // answer is httputil.ReverseProxy.ErrorHandler.
 func (u *upstreamErrors) answer(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() == nil && !errors.Is(err, context.Canceled) { // else the client has gone
+	status, text := http.StatusBadGateway, "the service does not answer\n"
+	h := w.Header()
+	switch {
+	case errors.As(err, new(clientError)): // or it has gone
+		status, text = http.StatusBadRequest, "the body of the request cannot be read\n"
+		h.Set("Connection", "close")
+	case r.Context().Err() == nil && !errors.Is(err, context.Canceled): // else the client has gone
 		u.count.Inc()
 		u.say(err)
 	}
-	h := w.Header()
+	visitOf(r).said(h)
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusBadGateway)
-	_, _ = io.WriteString(w, "the service does not answer\n")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text)
 }
 
 func (u *upstreamErrors) say(err error) {

@@ -88,7 +88,8 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*Proxy, err
 // visit is what a request knows of the configuration: the same from its beginning to its end.
 type visit struct {
 	*settings
-	cost int64 // as it was estimated
+	cost   int64       // as it was estimated
+	header http.Header // of the response, as the middleware has it; nil: it says nothing
 }
 
 type visitKey struct{}
@@ -103,7 +104,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s := p.current.Load()
-	v := &visit{s, s.costOf(r)}
+	v := &visit{settings: s, cost: s.costOf(r)}
 	p.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
 }
 
