@@ -15,7 +15,7 @@ type ahead struct {
 	used   float64       // by then
 	tokens int64         // taken ahead, until
 	until  time.Duration
-	denied time.Duration // a call of at least this cost was refused, at
+	denied time.Duration // a call of at least this cost was refused, or would have been, at
 	cost   int64
 	wait   time.Duration // it would have passed after
 	asks   chan struct{} // closed when the call that asks has its answer; nil: none asks for all
@@ -47,12 +47,22 @@ func (r *Rate) note(tenant string, l rate.Limit, cost, what int64, wait time.Dur
 	}
 	if what == refused {
 		a.denied, a.cost, a.wait = now, cost, wait
+	} else if next := after(l, cost, used); next > 0 { // the next one like it would be refused, and need not ask
+		a.denied, a.cost, a.wait = now, cost, next
 	}
 	res := a.result(l, now)
 	if what == refused {
 		res.RetryAfter = wait
 	}
 	return res
+}
+
+// after is when a cost would pass, as the script has it.
+func after(l rate.Limit, cost int64, used float64) time.Duration {
+	if cost <= l.Burst {
+		used += float64(cost - l.Burst)
+	}
+	return seconds(max(0, used) / l.PerSecond)
 }
 
 // result says how it stands with a tenant. Under mu.

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/rate"
@@ -189,6 +193,44 @@ func TestRateHolds(t *testing.T) {
 			t.Errorf("%v given, at most %v", g, most)
 		}
 	})
+}
+
+// scripts is how many scripts a server has run.
+func scripts(t *testing.T, c *redis.Client) (n int) {
+	for _, of := range regexp.MustCompile(`cmdstat_eval\w*:calls=(\d+)`).FindAllStringSubmatch(c.Info(bounded(t), "commandstats").Val(), -1) {
+		calls, _ := strconv.Atoi(of[1])
+		n += calls
+	}
+	return n
+}
+
+// A call that would be refused, as the answer before says, does not ask, until tokens come back.
+func TestRateAsksSeldom(t *testing.T) {
+	c, ctx := client(t, own(t, "redis-server").addr()), bounded(t)
+	r := newRate(t, "", RateConfig{Client: c, Limit: slow, Ahead: time.Minute})
+	for _, cost := range []int64{9, 1} {
+		if _, err := r.Take(ctx, "x", cost, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := scripts(t, c)
+	for range 3 {
+		if res, err := r.Take(ctx, "x", 1, 0); err != rate.ErrLimited || res.RetryAfter < 900*time.Second || res.RetryAfter > 1000*time.Second || res.Remaining != 0 {
+			t.Errorf("%+v %v", res, err)
+		}
+	}
+	if n := scripts(t, c); n != asked {
+		t.Errorf("%d questions", n-asked)
+	}
+	if err := r.Charge(ctx, "x", -1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Take(ctx, "x", 1, 0); err != nil {
+		t.Errorf("of what came back: %v", err)
+	}
+	if n := scripts(t, c); n != asked+2 {
+		t.Errorf("%d questions", n-asked)
+	}
 }
 
 func TestRateDown(t *testing.T) {
