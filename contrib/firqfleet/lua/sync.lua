@@ -27,6 +27,7 @@ local keep = math.max(600000, 20 * lease)
 local m = call('HMGET', M, 'n', 'u', 'v', 'b', 'e', 'g', 'hz', 'hp', 'qt', 'nx', 'mc', 'ri')
 local n, u, v, b, e, g = num(m[1]), num(m[2]), num(m[3]), num(m[4] or now), num(m[5]), m[6]
 local said, quiet, nx, mc = num(m[8]), num(m[9]), num(m[10]), num(m[11])
+local was = {n = n, b = b, e = e, hp = said, qt = quiet, nx = nx, mc = mc}
 if g == '' then g = false end
 if not m[4] then call('DEL', Q) end -- this is new, or was evicted: tags of before have a lesser base, and so count no more
 
@@ -255,7 +256,21 @@ if v > S then -- count from a greater base
   for k = 1, #all, 2 do call('ZADD', Q, tonumber(all[k+1]) - by * S, all[k]) end
   b, v = b + by, v - by * S
 end
-call('HSET', M, 'n', n, 'u', u, 'v', v, 'b', b, 'e', string.format('%.0f', e), 'g', g or '', 'hz', hungry, 'hp', said, 'qt', quiet, 'nx', nx, 'mc', mc, 'ri', ri)
+local a = {'HSET', M, 'u', u, 'v', v}
+local function put(field, old, new) -- what has changed: to make texts of numbers is most of what a field costs
+  if not m[4] or old ~= new then a[#a+1] = field; a[#a+1] = new end
+end
+put('n', was.n, n)
+put('b', was.b, b)
+if not m[4] or was.e ~= e then put('e', nil, string.format('%.0f', e)) end
+put('g', m[6], g or '')
+put('hz', m[7], hungry)
+put('hp', was.hp, said)
+put('qt', was.qt, quiet)
+put('nx', was.nx, nx)
+put('mc', was.mc, mc)
+put('ri', m[12], ri)
+call(unpack(a))
 if not known then return {'-1'} end
 local next = nx - now -- when there may be something to give out without anybody's doing
 if quiet > now then next = math.min(next, quiet - now) end
