@@ -193,14 +193,11 @@ func (sh *shard[K, T]) configure(t *tenant[K, T], conf *serve.TenantConfig) {
 // refused. Under the lock.
 func (sh *shard[K, T]) reserve(t *tenant[K, T], tk *firq.Ticket) error {
 	s := sh.s
-	switch t.takeLocked() {
-	case refused:
-		return firq.ErrTenantFull
-	case unsure:
-		return errUnsure
+	err := t.takeLocked()
+	if err != nil {
+		return err
 	}
-	err := s.overThreshold(t)
-	switch {
+	switch err = s.overThreshold(t); {
 	case err != nil:
 	case tk != nil && !tk.Acquire(&t.Ticket):
 		err = serve.ErrTicketInUse
@@ -210,7 +207,7 @@ func (sh *shard[K, T]) reserve(t *tenant[K, T], tk *firq.Ticket) error {
 		}
 	}
 	if err != nil {
-		t.free(1)
+		t.freePlaces(1)
 	}
 	return err
 }

@@ -97,7 +97,7 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) (n int) {
 // between the two looks.
 func (s *Scheduler[K, T]) nothing() bool {
 	// Pairs with the steps by which work turns up: a ticket is drawn (ring.draw), or a shard becomes ready
-	// (Rounds.set, odd while it is about to), and by which it leaves a ring (ring.free, after ready).
+	// (Rounds.set, odd while it is about to), and by which it leaves a ring (ring.freeSlots, after ready).
 	before, sure := s.version()
 	if sure && !s.anyWork("nothing first?") && !s.anyWork("nothing?") && !s.rounds.AnyAsks() {
 		failpoint.At("nothing version")
@@ -164,7 +164,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 	if len(s.shards) == 1 {
 		sh := s.shards[0]
 		switch {
-		case sh.elsewhere(hint, now) && (have == 0 || sh.work()):
+		case sh.affinity.elsewhere(hint, now) && (have == 0 || sh.work()):
 			sh.contention.note(now)
 			return sh, 0, true
 		case !sh.ring.ready() && !s.rounds.Asks(0): // in this order; see shard.work
@@ -184,10 +184,10 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		j := (start + i) & mask
 		sh := s.shards[j]
 		failpoint.At("take active?")
-		if sh.elsewhere(hint, now) {
+		if sh.affinity.elsewhere(hint, now) {
 			continue // the consumer that serves it takes in the ring
 		}
-		if !sh.ring.ready() && s.rounds.Due(j) >= now { // before ready; see shard.work
+		if !sh.ring.ready() && s.rounds.AskAt(j) >= now { // before ready; see shard.work
 			continue
 		}
 		more = true
@@ -208,7 +208,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		j := (start + i) & mask
 		sh := s.shards[j]
 		// Before its round and its lock: the consumer that serves it should not lose those cache lines.
-		if sh.elsewhere(hint, now) && (have == 0 || sh.work()) {
+		if sh.affinity.elsewhere(hint, now) && (have == 0 || sh.work()) {
 			sh.contention.note(now)
 			busy, more = sh, true
 			continue
@@ -238,7 +238,3 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 	}
 	return busy, 0, more
 }
-
-// elsewhere reports whether another processor is at the shard. It looks at no line
-// that the consumer that serves it writes often.
-func (sh *shard[K, T]) elsewhere(hint int, now int64) bool { return sh.affinity.elsewhere(hint, now) }

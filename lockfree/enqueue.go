@@ -37,12 +37,13 @@ func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
 	for plain < len(ts) && sh.s.bare && serve.IsPlain(&ts[plain]) {
 		plain++
 	}
-	switch uncontended := sh.contention.none(now); {
-	case t.load().open():
-		return t.enterLane(ts[:plain], now)
-	case plain == 0 && (uncontended || len(ts) > 1):
+	open, uncontended := t.load().open(), sh.contention.none(now)
+	switch {
+	case plain == 0 && (open || uncontended || len(ts) > 1 || !sh.s.ringed):
 		return 0
-	case len(ts) > 1 || !sh.s.ringed && plain > 0:
+	case open: // a guess: it may be closed by the time that drawTickets looks
+		return t.enterLane(ts[:plain], now)
+	case len(ts) > 1 || !sh.s.ringed:
 		sh.lock()
 		return sh.putLocked(t, ts[:plain], now)
 	case uncontended && sh.try():
@@ -53,7 +54,7 @@ func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
 	case uncontended:
 		sh.contention.note(now)
 	}
-	if sh.s.ringed && sh.send(t, &ts[0], plain > 0, now) {
+	if sh.send(t, &ts[0], plain > 0, now) {
 		return 1
 	}
 	return 0
@@ -67,7 +68,7 @@ func (sh *shard[K, T]) putLocked(t *tenant[K, T], ts []firq.Task[T], now int64) 
 	if t.laned == noLane && !t.load().dead() && (t.Len() > 0 || !sh.s.shared.Asks) {
 		if n := t.takePlaces(len(ts)); n > 0 {
 			if got, _ = sh.s.takeCredits(n); got < n {
-				t.free(n - got)
+				t.freePlaces(n - got)
 			}
 			sh.takeIn() // what came before there was a credit goes first
 			sh.fetchOpen(t)
@@ -136,7 +137,7 @@ func (sh *shard[K, T]) send(t *tenant[K, T], task *firq.Task[T], plain bool, now
 func (t *tenant[K, T]) takeClosed() bool {
 	for {
 		w := t.load()
-		if !w.free() || w.open() {
+		if !w.hasRoom() || w.open() {
 			return false
 		}
 		failpoint.At("place")

@@ -25,7 +25,7 @@ func (s *Scheduler[K, T]) takeOne(it *firq.Item[K, T]) bool {
 		return s.take(unsafe.Slice(it, 1)) == 1
 	}
 	uncontended := sh.contention.none(now)
-	if !uncontended && sh.elsewhere(hint, now) || !sh.try() {
+	if !uncontended && sh.affinity.elsewhere(hint, now) || !sh.try() {
 		sh.contention.note(now)
 		return s.take(unsafe.Slice(it, 1)) == 1
 	}
@@ -55,7 +55,7 @@ func (s *Scheduler[K, T]) takeOne(it *firq.Item[K, T]) bool {
 
 // fastShard returns the first shard from the cursor on that may be served now; nil if
 // there is none, or one that may not be has something in its ring, as it is not known yet when those
-// can be served, or is due to be asked (shardsel.Rounds.Due).
+// can be served, or is due to be asked (shardsel.Rounds.AskAt).
 func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 	cursor := s.cursors.At(hint)
 	start, mask := int(cursor.Load()), len(s.shards)-1
@@ -63,7 +63,7 @@ func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 		j := (start + i) & mask
 		sh := s.shards[j]
 		failpoint.At("take active?")
-		pending := sh.ring.ready() || s.rounds.Due(j) < now // before ready; see shard.work
+		pending := sh.ring.ready() || s.rounds.AskAt(j) < now // before ready; see shard.work
 		if to != nil && !pending {
 			continue
 		}
@@ -89,7 +89,7 @@ func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenan
 		return nil
 	}
 	t := ownerOf(&st.Tenant)
-	if t.free(1); t.laned != noLane {
+	if t.freePlaces(1); t.laned != noLane {
 		sh.lookAtLane(t)
 	}
 	if sh.Exacts() {

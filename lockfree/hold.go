@@ -63,7 +63,7 @@ func (sh *shard[K, T]) takeInAll() {
 			sh.push(t, &m.task)
 			if *m = (message[K, T]{}); t.laned != noLane { // its place was taken before the lane was opened
 				// From here to shut the lane is open, though not all of the tenant's tasks are plain.
-				sh.mixed = append(sh.mixed, t)
+				sh.toShut = append(sh.toShut, t)
 			}
 			continue
 		}
@@ -76,9 +76,9 @@ func (sh *shard[K, T]) takeInAll() {
 		m.t, m.task.Payload = nil, zero // keep nothing alive
 		sh.openIfBusy(t, m.task.Enqueued)
 	}
-	for n := len(sh.mixed); n > 0; n = len(sh.mixed) {
-		t := sh.mixed[n-1]
-		sh.mixed = sh.mixed[:n-1]
+	for n := len(sh.toShut); n > 0; n = len(sh.toShut) {
+		t := sh.toShut[n-1]
+		sh.toShut = sh.toShut[:n-1]
 		sh.shut(t)
 	}
 }
@@ -97,7 +97,7 @@ func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropRea
 
 // release gives back what a task has held that left without being delivered.
 func (sh *shard[K, T]) release(t *tenant[K, T]) {
-	t.free(1)
+	t.freePlaces(1)
 	sh.s.credit.Give(1)
 	sh.s.shared.Waiters.Released(t.Key, 1)
 }
@@ -126,7 +126,7 @@ func (sh *shard[K, T]) unlock() { sh.unlockWith(nil, 0) }
 func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T], n int) {
 	s := sh.s
 	ready := sh.Queue.Ready() > 0
-	if (s.alone == nil || !sh.StaysReady(ready || n > 0)) && (!ready || !sh.Unchanged()) {
+	if sh.HasNews(ready, n > 0) {
 		failpoint.At("publish")
 		sh.PublishChanges(ready)
 	}
@@ -135,7 +135,7 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T], n int) {
 	}
 	if sh.tookIn { // after ready: see work
 		sh.tookIn = false
-		sh.ring.free()
+		sh.ring.freeSlots()
 	}
 	drops := sh.TakeDrops()
 	failpoint.At("unlock")

@@ -73,13 +73,13 @@ func (t *tenant[K, T]) held() int { return int(t.limit) - t.load().room() - int(
 // check is for a goroutine that has just taken the lock, and has not begun: it looks at what
 // the last holder has left. Producers may be at work.
 func (sh *shard[K, T]) check() error {
-	if n := len(sh.mixed); n != 0 || sh.tookIn {
+	if n := len(sh.toShut); n != 0 || sh.tookIn {
 		return fmt.Errorf("shard %d: %d tenants left over in mixed, tookIn %t", sh.index, n, sh.tookIn)
 	}
-	for i, t := range sh.open {
+	for i, t := range sh.withLane {
 		switch {
-		case t.laned == noLane || int(t.place) != i || t.shard != sh:
-			return fmt.Errorf("%v: in the list of open lanes at %d; says %d, %d", t.Key, i, t.laned, t.place)
+		case t.laned == noLane || int(t.laneIndex) != i || t.shard != sh:
+			return fmt.Errorf("%v: in the list of open lanes at %d; says %d, %d", t.Key, i, t.laned, t.laneIndex)
 		case t.Len() == 0: // I4
 			return fmt.Errorf("%v: open without a task", t.Key)
 		case t.mixed:
@@ -106,12 +106,12 @@ func (sh *shard[K, T]) check() error {
 	if err != nil {
 		return err
 	}
-	q, stays := sh.Queue, sh.s.alone == sh && sh.Ready() // see StaysReady
+	q, stays := sh.Queue, sh.s.alone == sh && sh.Ready() // see HasNews
 	switch {
 	case q.Len() != queued || q.Ready() != ready:
 		return fmt.Errorf("shard %d: %d queued, %d ready; its tenants have %d and %d", sh.index, q.Len(), q.Ready(), queued, ready)
-	case open != len(sh.open):
-		return fmt.Errorf("shard %d: %d open lanes, %d in the list", sh.index, open, len(sh.open))
+	case open != len(sh.withLane):
+		return fmt.Errorf("shard %d: %d open lanes, %d in the list", sh.index, open, len(sh.withLane))
 	case sh.Ready() != (ready > 0) && !stays || sh.s.rounds.Ready(sh.index) != sh.Ready():
 		return fmt.Errorf("shard %d: %d ready, says %t, published %t", sh.index, ready, sh.Ready(), sh.s.rounds.Ready(sh.index))
 	case sh.s.rounds.Asks(sh.index) != (q.Ready() > 0 || q.Lingering()) && !stays:
@@ -132,8 +132,8 @@ func (t *tenant[K, T]) check() error {
 		return fmt.Errorf("%v: laned is %d, its word says %t", t.Key, t.laned, w.open())
 	case t.held() < t.Len(): // I2
 		return fmt.Errorf("%v: %d queued, %d of %d places taken", t.Key, t.Len(), t.held(), t.limit)
-	case t.owed < 0 || int(t.owed) > int(t.settle) || w.room() < 0 && t.owed > 0 || w.full() && t.settle > 0:
-		return fmt.Errorf("%v: %d owed, %d may be; the word is %x", t.Key, t.owed, t.settle, w)
+	case t.owed < 0 || int(t.owed) > int(t.payAbove) || w.room() < 0 && t.owed > 0 || w.full() && t.payAbove > 0:
+		return fmt.Errorf("%v: %d owed, %d may be; the word is %x", t.Key, t.owed, t.payAbove, w)
 	case !w.dead() && int(t.limit) != want:
 		return fmt.Errorf("%v: its limit is %d, and SetLimit has said %d", t.Key, t.limit, want)
 	case t.laned != noLane && (fetched < t.Lent() || t.Lent() > 0 && fetched > t.Lent()+freeEvery): // a push may have copied what was lent

@@ -20,7 +20,7 @@ import (
 // producer is at it. While it is open, its tenant's tasks are all plain, and none is drawn for the
 // ring.
 type lane[T any] struct {
-	next  *lane[T] // in shard.lanes
+	next  *lane[T] // in shard.freeLanes
 	head  uint32   // of the tenant that had it last: marks of older tickets are in its slots
 	slots [laneSize]drr.Slot[T]
 }
@@ -119,12 +119,16 @@ func (t *tenant[K, T]) drawTickets(n, hint int) (word, int) {
 	for {
 		w := t.load()
 		credits := t.shard.s.credit.Own(hint)
-		if !w.open() || !w.free() || credits == 0 || n == 0 {
+		if !w.open() || !w.hasRoom() || credits == 0 || n == 0 {
 			return w, 0
 		}
+		failpoint.At("lane freed?")
 		// Pairs with the Stores of freed: the slots before it are empty. It is on the word's cache line.
 		room := laneSize - between(t.freed.Load(), w.tail())
 		if room <= 0 {
+			if t.load() != w {
+				continue // freed is newer than the tail, and may be beyond it
+			}
 			return w, -1
 		}
 		n := min(n, room, w.room(), credits)
@@ -145,21 +149,21 @@ func (t *tenant[K, T]) drawTickets(n, hint int) (word, int) {
 // while goroutines meet.
 func (sh *shard[K, T]) openIfBusy(t *tenant[K, T], now int64) {
 	if t.Len() < busy || t.mixed || t.laned != noLane || sh.contention.none(now) ||
-		len(sh.open) >= sh.s.lanes || !sh.Queue.Lends(&t.Tenant.Tenant) {
+		len(sh.withLane) >= sh.s.maxLanes || !sh.Queue.Lends(&t.Tenant.Tenant) {
 		return
 	}
-	l := sh.lanes
+	l := sh.freeLanes
 	if l == nil {
 		l = new(lane[T])
 	} else {
-		sh.lanes, l.next = l.next, nil
+		sh.freeLanes, l.next = l.next, nil
 	}
 	t.head = l.head
 	t.freed.Store(t.head)
 	t.lane.Store(l)
 	t.laned = hasLane
-	t.place = int32(len(sh.open))
-	sh.open = append(sh.open, t)
+	t.laneIndex = int32(len(sh.withLane))
+	sh.withLane = append(sh.withLane, t)
 	for {
 		w := t.load()
 		failpoint.At("lane open")
@@ -189,12 +193,12 @@ func (sh *shard[K, T]) closeLane(t *tenant[K, T]) bool {
 	l := t.lane.Load()
 	t.lane.Store(nil)
 	t.laned = noLane
-	l.head, l.next, sh.lanes = t.head, sh.lanes, l
-	last := len(sh.open) - 1
-	moved := sh.open[last]
-	sh.open[t.place], moved.place = moved, t.place
-	sh.open[last] = nil
-	sh.open = sh.open[:last]
+	l.head, l.next, sh.freeLanes = t.head, sh.freeLanes, l
+	last := len(sh.withLane) - 1
+	moved := sh.withLane[last]
+	sh.withLane[t.laneIndex], moved.laneIndex = moved, t.laneIndex
+	sh.withLane[last] = nil
+	sh.withLane = sh.withLane[:last]
 	return true
 }
 
@@ -239,9 +243,9 @@ func (sh *shard[K, T]) fetchTo(t *tenant[K, T], end uint32) {
 
 // fetchLanes fetches what all lanes hold.
 func (sh *shard[K, T]) fetchLanes() {
-	for i := len(sh.open) - 1; i >= 0; i-- {
-		if i < len(sh.open) { // else some were closed
-			sh.fetch(sh.open[i])
+	for i := len(sh.withLane) - 1; i >= 0; i-- {
+		if i < len(sh.withLane) { // else some were closed
+			sh.fetch(sh.withLane[i])
 		}
 	}
 }

@@ -15,7 +15,7 @@ func TestLaneOrder(t *testing.T) {
 		s.crowd()
 		sh := s.shards[0]
 		l := &lane[int]{head: ticketMask - 70}
-		sh.lanes = l
+		sh.freeLanes = l
 		in, out := 0, 0
 		for ; in < depth; in++ {
 			admit(t, s, "a", task{Payload: in + 1, Cost: int64(in%3 + 1)})
@@ -30,14 +30,14 @@ func TestLaneOrder(t *testing.T) {
 				admit(t, s, "a", task{Payload: in + 1, Cost: int64(in%3 + 1)})
 			}
 		}
-		if l.head == ticketMask-70 && sh.lanes == l {
+		if l.head == ticketMask-70 && sh.freeLanes == l {
 			t.Fatalf("depth %d: the lane was not used", depth)
 		}
 		for ; out < in; out++ {
 			take(t, s, out+1)
 		}
 		nothing(t, s)
-		if tn, _ := s.tenants.Load("a"); tn.laned != noLane || tn.load().open() || sh.lanes != l {
+		if tn, _ := s.tenants.Load("a"); tn.laned != noLane || tn.load().open() || sh.freeLanes != l {
 			t.Fatalf("depth %d: the lane is open, with nothing in it", depth)
 		}
 		for i := range l.slots {

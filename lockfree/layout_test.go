@@ -38,7 +38,7 @@ func TestSchedulerLayout(t *testing.T) {
 	deadlines := at{"deadlines", unsafe.Offsetof(s.deadlines)}
 	known := at{"known", unsafe.Offsetof(s.known)}
 	end := at{"the end", unsafe.Sizeof(s)}
-	apart(t, pad.Line, life, at{"lanes", unsafe.Offsetof(s.lanes)}, at{"tenants", unsafe.Offsetof(s.tenants)})
+	apart(t, pad.Line, life, at{"maxLanes", unsafe.Offsetof(s.maxLanes)}, at{"tenants", unsafe.Offsetof(s.tenants)})
 	apart(t, pad.Line, known, life, deadlines, end)
 	apart(t, pad.Line, deadlines, end)
 }
@@ -52,7 +52,7 @@ func TestShardLayout(t *testing.T) {
 	apart(t, pad.Line, lock, at{"the ring", unsafe.Offsetof(sh.ring)}, ringEnd)
 	apart(t, pad.Line, at{"affinity", unsafe.Offsetof(sh.affinity)}, lock)
 	apart(t, pad.Line, at{"contention", unsafe.Offsetof(sh.contention)}, lock, at{"affinity", unsafe.Offsetof(sh.affinity)})
-	apart(t, pad.Line, end, lock, at{"due", unsafe.Offsetof(sh.due)}, at{"open", unsafe.Offsetof(sh.open)})
+	apart(t, pad.Line, end, lock, at{"due", unsafe.Offsetof(sh.due)}, at{"withLane", unsafe.Offsetof(sh.withLane)})
 }
 
 func TestRingLayout(t *testing.T) {

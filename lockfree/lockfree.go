@@ -23,18 +23,18 @@ import (
 // Scheduler is a firq.Scheduler. Make it with New; safe for concurrent use.
 type Scheduler[K comparable, T any] struct {
 	// Immutable after New.
-	shared  *serve.Shared[K, T]
-	placer  shardsel.Placer[K]
-	cursors *shardsel.Cursors
-	rounds  *shardsel.Rounds
-	parker  *park.Parker
-	credit  *credit.Pool
-	shards  []*shard[K, T]
-	alone   *shard[K, T]                   // the only one, if there is one
-	tenants *xsync.MapOf[K, *tenant[K, T]] // written under the lock of the tenant's shard
-	bare    bool                           // a plain task gets nothing from the config
-	ringed  bool                           // a task of a known tenant may go by the ring
-	lanes   int                            // tenants of a shard that have a lane, at most
+	shared   *serve.Shared[K, T]
+	placer   shardsel.Placer[K]
+	cursors  *shardsel.Cursors
+	rounds   *shardsel.Rounds
+	parker   *park.Parker
+	credit   *credit.Pool
+	shards   []*shard[K, T]
+	alone    *shard[K, T]                   // the only one, if there is one
+	tenants  *xsync.MapOf[K, *tenant[K, T]] // written under the lock of the tenant's shard
+	bare     bool                           // a plain task gets nothing from the config
+	ringed   bool                           // a task of a known tenant may go by the ring
+	maxLanes int                            // tenants of a shard that have a lane, at most
 
 	// Read by every call, written hardly ever.
 	_         pad.Pad
@@ -78,7 +78,7 @@ func newScheduler[K comparable, T any](cfg firq.Config[K, T], ways bool) (*Sched
 	size := int(unsafe.Sizeof(payload))
 	s.ringed = ways && !shared.Asks && c.DynamicThreshold == 0 && size <= largest
 	if ways && s.bare && c.TargetWait == 0 && c.Order == firq.FIFO && c.PriorityScope == firq.PriorityWithinTenant {
-		s.lanes = lanesFor(size)
+		s.maxLanes = lanesFor(size)
 	}
 	s.parker = park.New(s.work)
 	s.life.Init(func() {
@@ -256,13 +256,13 @@ type shard[K comparable, T any] struct {
 
 	// All guarded by mu.
 	*serve.Shard[K, T]
-	s      *Scheduler[K, T] // immutable
-	index  int              // immutable
-	tookIn bool             // something was taken out of the ring in this hold
-	open   []*tenant[K, T]  // that have a lane; each at its place
-	mixed  []*tenant[K, T]  // whose lanes takeIn has to close
-	lanes  *lane[T]         // that are free
-	_      pad.Pad
+	s         *Scheduler[K, T] // immutable
+	index     int              // immutable
+	tookIn    bool             // something was taken out of the ring in this hold
+	withLane  []*tenant[K, T]  // that have a lane; each at its place
+	toShut    []*tenant[K, T]  // whose lanes takeIn has to close
+	freeLanes *lane[T]         // that are free
+	_         pad.Pad
 }
 
 // message is a whole task on its way to the holder, with its place and its credit.

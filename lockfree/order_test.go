@@ -92,7 +92,7 @@ func TestOrder(t *testing.T) {
 			t.Errorf("Len %d at the end", n)
 		}
 		for _, sh := range s.shards {
-			for l := sh.lanes; l != nil; l = l.next {
+			for l := sh.freeLanes; l != nil; l = l.next {
 				lanes++
 			}
 		}

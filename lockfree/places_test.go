@@ -23,8 +23,8 @@ func TestWord(t *testing.T) {
 			if x := w.opened(7); x.room() != room || x.tail() != 7 || !x.open() {
 				t.Errorf("room %d, tail %d: opened again: %x", room, tail, x)
 			}
-			if w.free() != (room > 0) || (w | deadBit).free() {
-				t.Errorf("room %d: free %t, dead %t", room, w.free(), (w | deadBit).free())
+			if w.hasRoom() != (room > 0) || (w | deadBit).hasRoom() {
+				t.Errorf("room %d: free %t, dead %t", room, w.hasRoom(), (w | deadBit).hasRoom())
 			}
 			if after(tail) != (tail+1)&ticketMask {
 				t.Errorf("after %d: %d", tail, after(tail))
@@ -98,8 +98,8 @@ func TestPlaceInProgress(t *testing.T) {
 		t.Fatal("no place")
 	}
 	tn.shard.lock()
-	if v := tn.takeLocked(); v != unsure || tn.load().full() {
-		t.Errorf("verdict %d, full %t", v, tn.load().full())
+	if v := tn.takeLocked(); v != errUnsure || tn.load().full() {
+		t.Errorf("%v, full %t", v, tn.load().full())
 	}
 	if tn.shard.forget(&tn.Tenant) {
 		t.Error("forgotten")
@@ -107,10 +107,10 @@ func TestPlaceInProgress(t *testing.T) {
 	tn.shard.unlock()
 	tn.giveBack(1)
 	tn.shard.lock()
-	if v := tn.takeLocked(); v != taken {
-		t.Errorf("verdict %d", v)
+	if v := tn.takeLocked(); v != nil {
+		t.Errorf("%v", v)
 	}
-	tn.free(1)
+	tn.freePlaces(1)
 	tn.shard.unlock()
 }
 
@@ -192,8 +192,8 @@ func TestFullOfExpired(t *testing.T) {
 	s.crowd()
 	admit(t, s, "a", task{Payload: 1, Deadline: past()})
 	tn.shard.lock()
-	if v := tn.takeLocked(); v != refused || !tn.load().full() {
-		t.Fatalf("verdict %d, full %t", v, tn.load().full())
+	if v := tn.takeLocked(); v != firq.ErrTenantFull || !tn.load().full() {
+		t.Fatalf("%v, full %t", v, tn.load().full())
 	}
 	if err := s.surelyFull("a", s.shared.Clock.Now()); err != nil {
 		t.Errorf("refused: %v", err)

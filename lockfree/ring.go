@@ -60,7 +60,7 @@ func (r *ring[V]) publish(ticket uint32) {
 	r.at(ticket).mark.Store(ticket + 1)
 }
 
-// next takes the oldest value, whose ticket has been drawn; the slot stays the holder's until free.
+// next takes the oldest value, whose ticket has been drawn; the slot stays the holder's until freeSlots.
 func (r *ring[V]) next() *V {
 	s := r.at(r.head)
 	// Before: the producer may be writing the value. After: it has, and does not come back to the slot.
@@ -72,8 +72,8 @@ func (r *ring[V]) next() *V {
 	return &s.value
 }
 
-// free hands the slots that were taken back to producers. Pairs with the Load in draw.
-func (r *ring[V]) free() {
+// freeSlots hands the slots that were taken back to producers. Pairs with the Load in draw.
+func (r *ring[V]) freeSlots() {
 	if r.freed.Load() != r.head {
 		failpoint.At("ring free")
 		// Before: the slots are the holder's, which has emptied them. After: producers'. It comes after

@@ -53,7 +53,7 @@ func TestRing(t *testing.T) {
 		next(1)
 		full() // not freed
 		before := r.version()
-		if r.free(); r.version() == before {
+		if r.freeSlots(); r.version() == before {
 			t.Error("freed, with the same version")
 		}
 		a, b := draw(4), draw(5)
@@ -61,7 +61,7 @@ func TestRing(t *testing.T) {
 		r.publish(b)
 		next(2)
 		next(3)
-		r.free()
+		r.freeSlots()
 		done := start(func() int { return *r.next() })
 		waits(t, "next", done) // b is published, a is not
 		r.publish(a)
@@ -72,7 +72,7 @@ func TestRing(t *testing.T) {
 		if !r.ready() {
 			t.Error("not ready, with tasks that were not freed")
 		}
-		if r.free(); r.ready() {
+		if r.freeSlots(); r.ready() {
 			t.Error("ready, with all freed")
 		}
 	}

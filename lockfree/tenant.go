@@ -24,20 +24,20 @@ import (
 type tenant[K comparable, T any] struct {
 	// Producers write this cache line, or wait for it: the holder looks at it only when it takes
 	// something from producers, or has something for them.
-	word  atomic.Uint64           // see type word
-	lane  atomic.Pointer[lane[T]] // nil unless open
-	shard *shard[K, T]            // immutable
-	freed atomic.Uint32           // slots of the lane before this ticket belong to producers; written by the holder
-	head  uint32                  // tickets of the lane before this one are the engine's
-	limit int32                   // tasks queued
-	place int32                   // in shard.open
-	_     [24]byte
+	word      atomic.Uint64           // see type word
+	lane      atomic.Pointer[lane[T]] // nil unless open
+	shard     *shard[K, T]            // immutable
+	freed     atomic.Uint32           // slots of the lane before this ticket belong to producers; written by the holder
+	head      uint32                  // tickets of the lane before this one are the engine's
+	limit     int32                   // tasks queued
+	laneIndex int32                   // in shard.withLane
+	_         [24]byte
 
 	// The holder alone.
-	owed   int32  // places that came free, and that the word does not say
-	settle uint16 // the word says them when they are more than these
-	laned  laned  // whether the tenant has a lane
-	mixed  bool   // it has had a task that is not plain since it was empty
+	owed     int32  // places that came free, and that the word does not say
+	payAbove uint16 // the word says them when they are more than these
+	laned    laned  // whether the tenant has a lane
+	mixed    bool   // it has had a task that is not plain since it was empty
 	serve.Tenant[K, T]
 }
 
@@ -60,7 +60,7 @@ func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
 func (s *Scheduler[K, T]) newTenant(sh *shard[K, T], k K, conf *serve.TenantConfig) *tenant[K, T] {
 	t := &tenant[K, T]{shard: sh, limit: int32(s.shared.Limit(k, conf.PerTenant))}
 	t.word.Store(uint64(word(0).put(int(t.limit))))
-	t.settle = t.settleAfter()
+	t.payAbove = t.mayOwe()
 	t.Init(k, s.shared.Override(k, conf.Quantum))
 	t.Ticket.Canceler = t
 	return t
@@ -71,15 +71,6 @@ func (t *tenant[K, T]) cas(from, to word) bool {
 	return t.word.CompareAndSwap(uint64(from), uint64(to))
 }
 
-// verdict is the outcome of takeLocked.
-type verdict int
-
-const (
-	taken   verdict = iota
-	refused         // tasks have all places
-	unsure          // calls in progress have places that they may give back
-)
-
 // takePlaces takes up to n places under the lock, and returns how many: those that are owed, and of the word.
 func (t *tenant[K, T]) takePlaces(n int) (got int) {
 	if got = min(n, int(t.owed)); got > 0 {
@@ -88,7 +79,7 @@ func (t *tenant[K, T]) takePlaces(n int) (got int) {
 	for got < n {
 		w := t.load()
 		failpoint.At("place locked")
-		if !w.free() {
+		if !w.hasRoom() {
 			break
 		}
 		// Before: any call may take the places. After: they are this call's, until it queues tasks for them or
@@ -100,44 +91,45 @@ func (t *tenant[K, T]) takePlaces(n int) (got int) {
 	return got
 }
 
-// takeLocked takes a place under the lock. If it is refused, tasks have all places at that moment, and
-// the word says so from now on until one comes free: producers are refused without the lock.
-func (t *tenant[K, T]) takeLocked() verdict {
+// takeLocked takes a place under the lock. If it says firq.ErrTenantFull, tasks have all places at that
+// moment, and the word says so from now on until one comes free: producers are refused without the lock.
+// If it says errUnsure, calls in progress have some.
+func (t *tenant[K, T]) takeLocked() error {
 	for t.takePlaces(1) == 0 {
 		w := t.load()
 		failpoint.At("full")
 		switch {
-		case w.free():
+		case w.hasRoom():
 		case int(t.limit)-w.room() > t.Len():
-			return unsure
+			return errUnsure
 		case w.full():
-			return refused
+			return firq.ErrTenantFull
 		default:
 			t.shard.publishDue() // first: see surelyFull
 			// Before: a producer that finds no room asks here. After: it is refused without the lock
 			// (surelyFull), until pay clears the bit. It fails if a producer has given a place back since
-			// the word was looked at: then there may be room. settle is 0 from here on, so that the first
+			// the word was looked at: then there may be room. payAbove is 0 from here on, so that the first
 			// place that comes free is paid, and clears it.
 			if t.cas(w, w|fullBit) {
-				t.settle = 0
-				return refused
+				t.payAbove = 0
+				return firq.ErrTenantFull
 			}
 		}
 	}
-	return taken
+	return nil
 }
 
-// free frees the places of n tasks that have left. Under the lock. The word says it as soon as a
+// freePlaces frees the places of n tasks that have left. Under the lock. The word says it as soon as a
 // quarter of the limit is owed; and immediately if a producer was refused, or it has less than no
 // room, after SetLimit down: then nothing is owed.
-func (t *tenant[K, T]) free(n int) {
-	if t.owed += int32(n); t.owed > int32(t.settle) {
+func (t *tenant[K, T]) freePlaces(n int) {
+	if t.owed += int32(n); t.owed > int32(t.payAbove) {
 		t.pay()
 	}
 }
 
-// settleAfter is what settle is, unless nothing may be owed.
-func (t *tenant[K, T]) settleAfter() uint16 { return uint16(min(t.limit/4, math.MaxUint16)) }
+// mayOwe is what payAbove is, unless nothing may be owed.
+func (t *tenant[K, T]) mayOwe() uint16 { return uint16(min(t.limit/4, math.MaxUint16)) }
 
 // pay lets the word say what is owed.
 func (t *tenant[K, T]) pay() {
@@ -148,9 +140,9 @@ func (t *tenant[K, T]) pay() {
 		// are not refused for the full bit any more. Pairs with the Loads of takeClosed, drawTickets and
 		// surelyFull. It fails, and is tried again, if a producer has changed the word.
 		if next := w.put(int(t.owed)) &^ fullBit; t.cas(w, next) {
-			t.owed, t.settle = 0, 0
+			t.owed, t.payAbove = 0, 0
 			if next.room() >= 0 {
-				t.settle = t.settleAfter()
+				t.payAbove = t.mayOwe()
 			}
 			return
 		}
@@ -183,7 +175,7 @@ func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 	w := t.load()
 	failpoint.At("forget")
 	// Before: producers that have found it in the map, or in a handle, may take places. After: none can,
-	// as free says no, for good. It fails if one has taken a place since the word was looked at. All
+	// as hasRoom says no, for good. It fails if one has taken a place since the word was looked at. All
 	// places are home here: no call in progress has one.
 	if t.Len() > 0 || t.laned != noLane || w.room()+int(t.owed) != int(t.limit) || !t.cas(w, w|deadBit) {
 		return false
@@ -243,7 +235,7 @@ func (s *Scheduler[K, T]) roomForTenant() bool {
 		sh.lock()
 		defer sh.unlock()
 		return sh.ForgetLongest(sh.forget)
-	}, func() {})
+	})
 }
 
 // SettleDone implements firq.Settler.

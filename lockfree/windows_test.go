@@ -117,6 +117,41 @@ func TestFullThenExpired(t *testing.T) {
 	take(t, s, 2)
 }
 
+// TestThresholdThenTenants: a call is refused by DynamicThreshold, and tries again. By then its tenant is
+// forgotten and another has its place: that MaxTenants are known refuses it only if none of them is idle.
+func TestThresholdThenTenants(t *testing.T) {
+	s := build(t, config{MaxGlobal: 4, MaxTenants: 2, DynamicThreshold: 0.25})
+	admit(t, s, "a", task{Payload: 1})
+	admit(t, s, "b", task{Payload: 2})
+	var w *windows
+	w = openWindows(t, map[string]func(){"surely full": func() { // of the first try
+		w.at["surely full"] = func() { // of the second
+			take(t, s, 1, 2)
+			admit(t, s, "c", task{Payload: 3}) // in the place of a, which has been idle for longer
+		}
+	}})
+	admit(t, s, "a", task{Payload: 4})
+	take(t, s, 3, 4)
+}
+
+// TestFreedBeyondTail: a producer has read the word when other tasks go by the lane and are taken out
+// of it. Slots are free, so it draws a ticket.
+func TestFreedBeyondTail(t *testing.T) {
+	s := build(t, config{})
+	s.crowd()
+	tn := laneOf(t, s, "a", 1, 2)
+	openWindows(t, map[string]func(){"lane freed?": func() {
+		for range laneSize - 1 {
+			admit(t, s, "a", task{Payload: 3})
+		}
+		s.Stats() // copies them, as they are more than half of the lane
+	}})
+	admit(t, s, "a", task{Payload: 4})
+	if n := between(tn.head, tn.load().tail()); n != 1 {
+		t.Errorf("%d tickets are out, want 1", n)
+	}
+}
+
 // TestReadyBeforeFree: a consumer comes when the holder has taken in a task, and is about to let
 // consumers know of it.
 func TestReadyBeforeFree(t *testing.T) {

@@ -29,8 +29,8 @@ func (w word) open() bool   { return w&openBit != 0 }
 func (w word) full() bool   { return w&fullBit != 0 }
 func (w word) dead() bool   { return w&deadBit != 0 }
 
-// free reports whether a place can be taken.
-func (w word) free() bool { return int64(w) >= int64(oneRoom) && w&deadBit == 0 }
+// hasRoom reports whether a place can be taken.
+func (w word) hasRoom() bool { return int64(w) >= int64(oneRoom) && w&deadBit == 0 }
 
 // take returns w with n places less, put with n more.
 func (w word) take(n int) word { return w - word(n)*oneRoom }

@@ -3,7 +3,7 @@ package drr
 // A tenant at its in-flight limit is blocked. When its turn comes, or the one that it is in
 // would go on, it is parked: it takes no turns, but loses none. Each round that begins
 // brings it its quantum, as its turn in it would, and it keeps what it cannot spend, up to
-// what keeps says. That is worked out when it is needed (settle), so that a blocked tenant
+// what keeps says. That is worked out when it is needed (bring), so that a blocked tenant
 // costs nothing, however many there are. Not blocked any more, it goes before the tenant
 // whose turn it is, which keeps that turn, as long as it has the deficit for its next task;
 // then it goes to the tail, with a turn from the next round on.
@@ -17,7 +17,7 @@ func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 	t.blocked = true
 	q.ready -= int(t.queued)
 	q.eachSeat(t, func(s *seat[K, T]) {
-		if s.place != freed {
+		if s.where != freed {
 			return // it has time until its turn comes
 		}
 		if q.detach(s); q.empty(s) {
@@ -33,7 +33,7 @@ func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
 	t.blocked = false
 	q.ready += int(t.queued)
 	q.eachSeat(t, func(s *seat[K, T]) {
-		if s.place == nowhere {
+		if s.where == nowhere {
 			s.deficit = min(s.deficit, 0) // what it had for its next task
 			return
 		}
@@ -41,9 +41,9 @@ func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
 		if l.wait > 0 {
 			q.lookAgain(l) // a task that came while it was blocked may be cheaper
 		}
-		if s.place == parked {
+		if s.where == parked {
 			l.parked.remove(s)
-			s.place = freed
+			s.where = freed
 			l.freed.push(s)
 		}
 	})
@@ -54,17 +54,17 @@ func (t *Tenant[K, T]) Blocked() bool { return t.blocked }
 
 // park parks a seat that is in no list, and has a task; its tenant is blocked.
 func (q *Queue[K, T]) park(s *seat[K, T]) {
-	s.place = parked
+	s.where = parked
 	q.lists[s.level].parked.push(s)
 }
 
 // halt parks a seat of the active list, or at the head of the fresh one. A turn that had not
 // begun it has had all the same.
 func (q *Queue[K, T]) halt(l *list[K, T], s *seat[K, T]) {
-	hadTurn := s.inTurn || s.place == fresh
-	l.used = l.used || s.place == active
+	hadTurn := s.inTurn || s.where == fresh
+	l.used = l.used || s.where == active
 	if q.detach(s); !hadTurn {
-		s.due = (s.due - 1) & lastRound
+		s.visit = (s.visit - 1) & lastRound
 	}
 	q.park(s)
 }
@@ -79,7 +79,7 @@ func (q *Queue[K, T]) canGo(l *list[K, T], s *seat[K, T], cost int64) bool {
 	}
 	l.freed.remove(s)
 	l.used = true
-	s.place, s.due = active, l.round+1
+	s.where, s.visit = active, l.round+1
 	l.active.push(s)
 	l.lastFreed()
 	return false
@@ -100,12 +100,12 @@ func (l *list[K, T]) lastFreed() {
 // on, and has no long burst.
 func keeps(quantum, cost int64) int64 { return addSaturated(quantum, max(quantum, cost)) }
 
-// settle gives a seat that takes no turns what rounds have brought it since it left, or
+// bring gives a seat that takes no turns what rounds have brought it since it left, or
 // since the last time: with a task its quanta, else they pay off its debt.
-func (q *Queue[K, T]) settle(s *seat[K, T]) {
+func (q *Queue[K, T]) bring(s *seat[K, T]) {
 	l := &q.lists[s.level]
 	switch {
-	case s.place == active || s.place == fresh:
+	case s.where == active || s.where == fresh:
 	case q.empty(s):
 		l.forgive(s, 0)
 	default:
@@ -116,8 +116,8 @@ func (q *Queue[K, T]) settle(s *seat[K, T]) {
 // earn gives a seat a quantum for each round that has begun since, up to so much in all.
 func (l *list[K, T]) earn(s *seat[K, T], most int64) {
 	now := l.clock()
-	rounds := (now - s.due) & lastRound
-	s.due = now
+	rounds := (now - s.visit) & lastRound
+	s.visit = now
 	if s.deficit >= most || rounds == 0 {
 		return
 	}

@@ -156,7 +156,7 @@ func TestEarnsWithinBounds(t *testing.T) {
 				push(q, a, plainTask(1, cost))
 				q.SetRound(rounds)
 				q.Unblock(a)
-				q.settle(&a.seat)
+				q.bring(&a.seat)
 				q64, c64 := big.NewInt(quantum), big.NewInt(cost)
 				want := new(big.Int).Add(q64, c64) // q + max(q, cost), as an int64
 				if quantum > cost {
@@ -190,8 +190,8 @@ func TestDebtOfFreed(t *testing.T) {
 	q.Evict(a, firq.PriorityCritical, false)
 	push(q, b, plainTask(3, 1))
 	mustNext(t, q, 0)
-	if a.seat.place == freed || a.seat.deficit != -1 {
-		t.Errorf("place %d, deficit %d, want one that is not freed, and -1: a debt of 3, and two rounds", a.seat.place, a.seat.deficit)
+	if a.seat.where == freed || a.seat.deficit != -1 {
+		t.Errorf("place %d, deficit %d, want one that is not freed, and -1: a debt of 3, and two rounds", a.seat.where, a.seat.deficit)
 	}
 }
 
@@ -210,8 +210,8 @@ func TestChargeOfBlocked(t *testing.T) {
 	before := a.seat.deficit
 	q.Block(a)
 	q.Charge(a, firq.PriorityNormal, 1)
-	if before < 2 || a.seat.place != nowhere || a.seat.deficit != before-1 {
-		t.Errorf("place %d, deficit %d after a charge of 1, want nowhere, and 1 less than %d", a.seat.place, a.seat.deficit, before)
+	if before < 2 || a.seat.where != nowhere || a.seat.deficit != before-1 {
+		t.Errorf("place %d, deficit %d after a charge of 1, want nowhere, and 1 less than %d", a.seat.where, a.seat.deficit, before)
 	}
 }
 

@@ -45,7 +45,7 @@ func visits(q *Queue[int, int]) (list []visit) {
 	l := &q.lists[0]
 	for f := l.active.head; f != nil; f = f.next {
 		v := visitOf(q, f)
-		v.due, v.placed = uint64(max(Apart(f.due, l.round), 0)), len(list)
+		v.due, v.placed = uint64(max(Apart(f.visit, l.round), 0)), len(list)
 		if f.inTurn {
 			v.due = 1
 		} else if v.due > 0 {
@@ -76,7 +76,7 @@ func freedVisits(q *Queue[int, int], list []visit) (all []visit, goes *visit, us
 			continue
 		}
 		most := math.Min(float64(v.quantum)+math.Max(float64(v.quantum), float64(v.cost)), math.MaxInt64)
-		rounds := (q.lists[0].clock() - f.due) & lastRound
+		rounds := (q.lists[0].clock() - f.visit) & lastRound
 		if float64(v.deficit)+float64(rounds)*float64(v.quantum) < most {
 			v.deficit += int64(rounds) * v.quantum
 		} else {

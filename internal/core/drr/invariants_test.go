@@ -12,7 +12,7 @@ import (
 func invariants[K comparable, T any](q *Queue[K, T], tenants []*Tenant[K, T]) error {
 	var c census[K, T]
 	c.held = map[*entry[K, T]]bool{}
-	c.listed = map[*seat[K, T]]place{}
+	c.listed = map[*seat[K, T]]where{}
 	for i := range q.lists {
 		if err := c.list(q, i); err != nil {
 			return err
@@ -64,7 +64,7 @@ func countRings[K comparable, T any](p *pool[K, T]) (free int) {
 // census is what invariants counts.
 type census[K comparable, T any] struct {
 	held                     map[*entry[K, T]]bool
-	listed                   map[*seat[K, T]]place
+	listed                   map[*seat[K, T]]where
 	ready, nEmpty, canExpire int
 	inLanes, slots           int
 }
@@ -74,7 +74,7 @@ func (c *census[K, T]) list(q *Queue[K, T], level int) error {
 	left := 0
 	for _, in := range []struct {
 		l     *seats[K, T]
-		place place
+		where where
 	}{{&l.parked, parked}, {&l.fresh, fresh}, {&l.freed, freed}, {&l.active, active}} {
 		n := 0
 		var prev *seat[K, T]
@@ -82,20 +82,20 @@ func (c *census[K, T]) list(q *Queue[K, T], level int) error {
 			switch {
 			case s.prev != prev:
 				return fmt.Errorf("list %d: broken link before tenant %v", level, s.tenant.Key)
-			case s.place != in.place || int(s.level) != level:
-				return fmt.Errorf("tenant %v: in list %d %d, says %d %d", s.tenant.Key, level, in.place, s.level, s.place)
+			case s.where != in.where || int(s.level) != level:
+				return fmt.Errorf("tenant %v: in list %d %d, says %d %d", s.tenant.Key, level, in.where, s.level, s.where)
 			case s.inTurn && s != in.l.head:
 				return fmt.Errorf("tenant %v: in turn, but not at the head", s.tenant.Key)
-			case s.place == active && Apart(s.due, l.round) > 1:
-				return fmt.Errorf("tenant %v: due in round %d, this is %d", s.tenant.Key, s.due, l.round)
+			case s.where == active && Apart(s.visit, l.round) > 1:
+				return fmt.Errorf("tenant %v: due in round %d, this is %d", s.tenant.Key, s.visit, l.round)
 			}
-			if q.empty(s) && s.place != parked {
+			if q.empty(s) && s.where != parked {
 				c.nEmpty++
 			}
-			if s.place == active && Apart(s.due, l.round) <= 0 {
+			if s.where == active && Apart(s.visit, l.round) <= 0 {
 				left++
 			}
-			c.listed[s] = in.place
+			c.listed[s] = in.where
 			prev, n = s, n+1
 		}
 		if in.l.tail != prev || in.l.n != n {
@@ -142,15 +142,15 @@ func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 	var err error
 	q.eachSeat(t, func(s *seat[K, T]) {
 		switch {
-		case s.tenant != t || c.listed[s] != s.place:
-			err = fmt.Errorf("seat %d: says %d, is %d", s.level, s.place, c.listed[s])
-		case s.place == parked && (!t.blocked || q.empty(s)) || s.place == freed && t.blocked:
-			err = fmt.Errorf("seat %d: blocked %t, empty %t, and at %d", s.level, t.blocked, q.empty(s), s.place)
-		case s.place == nowhere && !q.empty(s):
+		case s.tenant != t || c.listed[s] != s.where:
+			err = fmt.Errorf("seat %d: says %d, is %d", s.level, s.where, c.listed[s])
+		case s.where == parked && (!t.blocked || q.empty(s)) || s.where == freed && t.blocked:
+			err = fmt.Errorf("seat %d: blocked %t, empty %t, and at %d", s.level, t.blocked, q.empty(s), s.where)
+		case s.where == nowhere && !q.empty(s):
 			err = fmt.Errorf("seat %d: has tasks and is in no list", s.level)
-		case (s.place == freed || s.place == parked) && s.inTurn:
+		case (s.where == freed || s.where == parked) && s.inTurn:
 			err = fmt.Errorf("seat %d: goes first, and is in its turn", s.level)
-		case !t.blocked && s.place == nowhere && (s.inTurn || s.deficit > 0):
+		case !t.blocked && s.where == nowhere && (s.inTurn || s.deficit > 0):
 			err = fmt.Errorf("seat %d: idle with deficit %d, in turn %v", s.level, s.deficit, s.inTurn)
 		}
 	})

@@ -17,7 +17,7 @@ func (q *Queue[K, T]) Lag(t *Tenant[K, T], now int64, current uint64, ahead floa
 		return 0
 	}
 	q.eachSeat(t, func(s *seat[K, T]) {
-		if s.place == freed {
+		if s.where == freed {
 			return // it is next, or has its turn when it comes back
 		}
 		if h := q.look(s, now); !h.none() {
@@ -30,12 +30,12 @@ func (q *Queue[K, T]) Lag(t *Tenant[K, T], now int64, current uint64, ahead floa
 // lag is Lag of a seat whose front task has the given cost.
 func (q *Queue[K, T]) lag(s *seat[K, T], cost int64, current uint64, ahead float64) float64 {
 	l := &q.lists[s.level]
-	passed, extra := Apart(l.round, s.due), l.excess()
-	if s.place == active && s == l.active.head && s.inTurn {
+	passed, extra := Apart(l.round, s.visit), l.excess()
+	if s.where == active && s == l.active.head && s.inTurn {
 		extra = 0 // its own
 	}
 	if q.peers != nil {
-		if p := Apart(current, s.due); float64(p)+ahead > float64(passed)+extra {
+		if p := Apart(current, s.visit); float64(p)+ahead > float64(passed)+extra {
 			passed, extra = p, ahead
 		}
 	}

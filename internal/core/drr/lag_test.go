@@ -59,7 +59,7 @@ func TestNoTenantLags(t *testing.T) {
 			}
 			for _, x := range ts {
 				// A newcomer that goes first may see a round begin for each other one.
-				if lag := q.Lag(x, 0, 0, 0); lag != 0 && !(cfg.NewFirst && x.seat.place != active && lag <= float64(len(ts))) {
+				if lag := q.Lag(x, 0, 0, 0); lag != 0 && !(cfg.NewFirst && x.seat.where != active && lag <= float64(len(ts))) {
 					t.Fatalf("seed %d, step %d: %d is behind by %v", seed, step, x.Key, lag)
 				}
 			}
@@ -75,7 +75,7 @@ var lagFaults = map[string]func(q *Queue[int, int], victim *Tenant[int, int]){
 		q.lists[0].active.push(&victim.seat)
 	},
 	"lost": func(q *Queue[int, int], victim *Tenant[int, int]) {
-		if victim.seat.place == active {
+		if victim.seat.where == active {
 			q.detach(&victim.seat)
 		}
 	},
@@ -87,8 +87,8 @@ var lagFaults = map[string]func(q *Queue[int, int], victim *Tenant[int, int]){
 		l.active.remove(s)
 		l.active.push(s)
 		s.deficit += victim.quantum
-		due := s.due
-		s.due = l.round + 1
+		due := s.visit
+		s.visit = l.round + 1
 		l.visited(due)
 	},
 	"another one's turn does not end": func(q *Queue[int, int], _ *Tenant[int, int]) {
@@ -98,8 +98,8 @@ var lagFaults = map[string]func(q *Queue[int, int], victim *Tenant[int, int]){
 	},
 	"another one stays at the head": func(q *Queue[int, int], _ *Tenant[int, int]) {
 		if s := q.lists[0].active.head; s.inTurn && s.deficit == 0 {
-			due := s.due
-			s.inTurn, s.due = false, q.lists[0].round+1
+			due := s.visit
+			s.inTurn, s.visit = false, q.lists[0].round+1
 			q.lists[0].visited(due)
 		}
 	},

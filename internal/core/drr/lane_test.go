@@ -204,7 +204,7 @@ func (p *pantry) state() string {
 		l.audit, "; ", l.active.n, l.fresh.n)
 	for _, t := range p.tenants {
 		s := &t.seat
-		say += fmt.Sprint("; ", t.queued, t.mask, t.blocked, s.deficit, s.due, s.place, s.inTurn, t.line.lane.in, t.line.lane.out)
+		say += fmt.Sprint("; ", t.queued, t.mask, t.blocked, s.deficit, s.visit, s.where, s.inTurn, t.line.lane.in, t.line.lane.out)
 	}
 	return say
 }

@@ -27,9 +27,9 @@ func (m *model) take(t *modelTenant, payload int) {
 		if len(t.tasks[level]) < n {
 			m.lists[m.seatOf(t, firq.Priority(level+1)).level].emptyVisits = 0
 			m.takeOut(t, level, payload)
-			if s := m.seatOf(t, firq.Priority(level+1)); s.place == parked && s.empty() {
+			if s := m.seatOf(t, firq.Priority(level+1)); s.where == parked && s.empty() {
 				m.settleAt(s, 0)
-				s.place = nowhere
+				s.where = nowhere
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func (m *model) block(t *modelTenant) {
 	t.blocked = true
 	for _, s := range t.seats {
 		switch {
-		case s.place != freed:
+		case s.where != freed:
 		case s.empty():
 			m.detach(s)
 		default:
@@ -107,11 +107,11 @@ func (m *model) block(t *modelTenant) {
 func (m *model) unblock(t *modelTenant) {
 	t.blocked = false
 	for _, s := range t.seats {
-		switch s.place {
+		switch s.where {
 		case nowhere:
 			s.deficit = min(s.deficit, 0)
 		case parked:
-			s.place = freed
+			s.where = freed
 			m.lists[s.level].freed = append(m.lists[s.level].freed, s)
 		}
 	}
@@ -120,7 +120,7 @@ func (m *model) unblock(t *modelTenant) {
 // retire makes the tenant's empty seats leave.
 func (m *model) retire(t *modelTenant) {
 	for _, s := range t.seats {
-		if s.place != nowhere && s.empty() {
+		if s.where != nowhere && s.empty() {
 			m.leave(s)
 		}
 	}
@@ -135,7 +135,7 @@ func (m *model) charge(t *modelTenant, p firq.Priority, delta int64) {
 	s := m.seatOf(t, p)
 	m.settle(s, 0)
 	s.deficit -= delta
-	if s.place == nowhere && !t.blocked {
+	if s.where == nowhere && !t.blocked {
 		s.deficit = min(s.deficit, 0)
 	}
 }

@@ -37,7 +37,7 @@ type modelSeat struct {
 	level   int
 	deficit int64
 	away    int64 // rounds that have begun since it took turns, or since settle
-	place   place
+	where   where
 	inTurn  bool
 }
 
@@ -74,7 +74,7 @@ func (t *modelTenant) queued() (n int) {
 }
 
 func (t *modelTenant) active() bool {
-	return slices.ContainsFunc(t.seats, func(s *modelSeat) bool { return s.place != nowhere })
+	return slices.ContainsFunc(t.seats, func(s *modelSeat) bool { return s.where != nowhere })
 }
 
 func (s *modelSeat) empty() bool {
@@ -96,12 +96,12 @@ func (m *model) push(t *modelTenant, task Task[int]) {
 	t.tasks[task.Priority-1] = append(t.tasks[task.Priority-1], task)
 	m.watermark(t)
 	switch s := m.seatOf(t, task.Priority); {
-	case s.place == nowhere && t.blocked:
+	case s.where == nowhere && t.blocked:
 		if s.away > 0 {
 			s.deficit, s.away = min(0, s.deficit+s.away*t.quantum), 0
 		}
-		s.place = parked
-	case s.place == nowhere:
+		s.where = parked
+	case s.where == nowhere:
 		m.join(s, m.cfg.NewFirst)
 	}
 }
@@ -117,18 +117,18 @@ func (m *model) watermark(t *modelTenant) {
 func (m *model) join(s *modelSeat, first bool) {
 	l := &m.lists[s.level]
 	var turn int64
-	if s.place == nowhere && !first && len(l.active) == 0 {
+	if s.where == nowhere && !first && len(l.active) == 0 {
 		if turn = 1; l.used {
 			l.pass(1)
 		}
 	}
 	m.settle(s, turn)
 	if first {
-		s.place = fresh
+		s.where = fresh
 		l.fresh = append(l.fresh, s)
 		return
 	}
-	s.place = active
+	s.where = active
 	l.active = append(l.active, s)
 	if len(l.active) == 1 {
 		l.toVisit = map[*modelSeat]bool{s: true}
@@ -159,7 +159,7 @@ func (l *modelList) pass(rounds int64) {
 	l.round += uint64(rounds)
 	l.used = l.used && rounds == 0
 	for _, s := range l.all {
-		if s.place == nowhere || s.place == freed || s.place == parked {
+		if s.where == nowhere || s.where == freed || s.where == parked {
 			s.away += rounds
 		}
 	}
@@ -171,14 +171,14 @@ func (m *model) settleAt(s *modelSeat, cost int64) {
 	s.deficit, s.away = min(most, s.deficit+s.away*s.tenant.quantum), 0
 }
 
-// settle gives a seat what the rounds bring that it was away, less the rounds in but: credit if it
+// bring gives a seat what the rounds bring that it was away, less the rounds in but: credit if it
 // has a task, else they pay off debt, and end credit.
 func (m *model) settle(s *modelSeat, but int64) {
-	if s.place == active || s.place == fresh {
+	if s.where == active || s.where == fresh {
 		return
 	}
 	rounds, most := max(s.away-but, 0), int64(0)
-	if !s.empty() && s.place != nowhere {
+	if !s.empty() && s.where != nowhere {
 		most = max(s.deficit, keeps(s.tenant.quantum, m.price(s)))
 	}
 	if rounds > 0 {
@@ -270,8 +270,8 @@ func (l *modelList) inOrder() []*modelSeat { return slices.Concat(l.fresh, l.fre
 // halt ends the turn of a seat whose tenant is blocked, or gives it the turn's quantum.
 func (m *model) halt(s *modelSeat) {
 	l := &m.lists[s.level]
-	hadTurn := s.inTurn || s.place == fresh
-	l.used = l.used || s.place == active
+	hadTurn := s.inTurn || s.where == fresh
+	l.used = l.used || s.where == active
 	m.park(s)
 	if !hadTurn {
 		s.away++
@@ -281,7 +281,7 @@ func (m *model) halt(s *modelSeat) {
 // park takes a seat out of the lists until it is unblocked.
 func (m *model) park(s *modelSeat) {
 	m.detach(s)
-	s.place = parked
+	s.where = parked
 }
 
 // next delivers one task.
@@ -305,7 +305,7 @@ func (m *model) next(now int64) (tenant, payload int, ok bool) {
 			m.halt(s)
 			continue
 		}
-		if s.place == freed {
+		if s.where == freed {
 			m.settleAt(s, e.Cost)
 			if s.deficit = min(s.deficit, keeps(s.tenant.quantum, e.Cost)); s.deficit < e.Cost {
 				m.toTail(s)
@@ -325,7 +325,7 @@ func (m *model) next(now int64) (tenant, payload int, ok bool) {
 			x.served = true
 		}
 		m.lists[s.level].emptyVisits = 0
-		if s.place != freed {
+		if s.where != freed {
 			m.lists[s.level].used = true
 		}
 		m.take(s.tenant, e.Payload)
@@ -335,7 +335,7 @@ func (m *model) next(now int64) (tenant, payload int, ok bool) {
 
 func (m *model) turnOver(s *modelSeat, now int64) {
 	l := &m.lists[s.level]
-	wasFresh := s.place == fresh
+	wasFresh := s.where == fresh
 	s.inTurn = false
 	l.drop(s)
 	if wasFresh {
@@ -373,7 +373,7 @@ func (m *model) emptyTurn(l *modelList, now int64) bool {
 func (m *model) toTail(s *modelSeat) {
 	l := &m.lists[s.level]
 	l.drop(s)
-	s.place, l.used = active, true
+	s.where, l.used = active, true
 	l.active = append(l.active, s)
 	l.lastFreed()
 }
@@ -387,7 +387,7 @@ func (l *modelList) lastFreed() {
 }
 
 func (m *model) emptied(s *modelSeat) {
-	if s.place == active || s.place == freed && !m.cfg.NewFirst {
+	if s.where == active || s.where == freed && !m.cfg.NewFirst {
 		m.leave(s)
 		return
 	}
@@ -403,10 +403,10 @@ func (m *model) leave(s *modelSeat) {
 }
 
 func (m *model) detach(s *modelSeat) {
-	if s.place != freed {
+	if s.where != freed {
 		s.away = 0
 	}
-	s.place, s.inTurn = nowhere, false
+	s.where, s.inTurn = nowhere, false
 	l := &m.lists[s.level]
 	l.drop(s)
 	l.visited(s)

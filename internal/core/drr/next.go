@@ -53,8 +53,8 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 			s.deficit = deficit
 		}
 		if deficit < cost { // turnOver, of a seat in the active list
-			due := s.due
-			s.inTurn, s.due, l.used = false, l.round+1, true
+			due := s.visit
+			s.inTurn, s.visit, l.used = false, l.round+1, true
 			l.active.rotate()
 			l.visited(due)
 			if l.emptyVisits++; l.emptyVisits >= l.active.n {
@@ -86,8 +86,8 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 
 // leaveFront is leave of the seat at the head of the active list.
 func (l *list[K, T]) leaveFront(s *seat[K, T]) {
-	due := s.due
-	s.place, s.inTurn, s.due, s.deficit = nowhere, false, l.clock(), min(s.deficit, 0)
+	due := s.visit
+	s.where, s.inTurn, s.visit, s.deficit = nowhere, false, l.clock(), min(s.deficit, 0)
 	l.active.n--
 	if l.active.head = s.next; s.next == nil {
 		l.active.tail = nil

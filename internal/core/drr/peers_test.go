@@ -262,7 +262,7 @@ func TestDebtExpires(t *testing.T) {
 			} else {
 				push(q, a, plainTask(1, 1))
 			}
-			q.settle(&a.seat) // as the next look at it does
+			q.bring(&a.seat) // as the next look at it does
 			if got := max(0, -a.seat.deficit); got != x.left {
 				t.Errorf("blocked %t: of a debt of %d are %d left after %d rounds of %d, want %d", blocked, x.debt, got, x.rounds, x.quantum, x.left)
 			}

@@ -177,12 +177,12 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 	}
 	t.mask = 1 << normalLevel
 	switch s := &t.seat; {
-	case s.place != nowhere:
+	case s.where != nowhere:
 		q.nEmpty--
 	case s.deficit < 0 || q.lists[0].active.n == 0:
 		q.join(s, false)
 	default:
-		s.place, s.due = active, q.lists[0].round+1
+		s.where, s.visit = active, q.lists[0].round+1
 		q.lists[0].active.push(s)
 	}
 }
@@ -206,7 +206,7 @@ func (q *Queue[K, T]) pushed(s *seat[K, T], level, n int, wasEmpty, mayBeFront b
 	}
 	switch {
 	case !wasEmpty:
-	case s.place != nowhere:
+	case s.where != nowhere:
 		q.nEmpty--
 	case t.blocked:
 		q.lists[s.level].forgive(s, 0) // from now on rounds bring it credit
@@ -266,19 +266,19 @@ func (q *Queue[K, T]) NextOfAll(now int64, limit uint64, payload *T, out *Head) 
 			continue
 		}
 		l := &q.lists[s.level]
-		if s.place == active && !s.inTurn && (l.wait > 0 || beyond(l.round, limit)) {
+		if s.where == active && !s.inTurn && (l.wait > 0 || beyond(l.round, limit)) {
 			return nil, Ahead
 		}
 		switch {
 		case s.tenant.blocked:
 			q.halt(l, s)
 			continue
-		case s.place == freed:
+		case s.where == freed:
 			if !q.canGo(l, s, h.cost) {
 				continue
 			}
 		case !s.inTurn:
-			if s.place == active {
+			if s.where == active {
 				l.reached = l.round // even if it cannot pay: see Reached
 				l.audit.turn(s.deficit, s.tenant.quantum)
 			}
@@ -298,7 +298,7 @@ func (q *Queue[K, T]) NextOfAll(now int64, limit uint64, payload *T, out *Head) 
 		if s.split != 0 {
 			q.delivers(s, cost, e)
 		}
-		switch s.place {
+		switch s.where {
 		case active:
 			l.audit.spent += uint64(cost)
 			fallthrough
@@ -346,7 +346,7 @@ func (q *Queue[K, T]) Owes(t *Tenant[K, T]) (owes bool) {
 // Forgive takes off the debt of a tenant without tasks what rounds have paid off.
 func (q *Queue[K, T]) Forgive(t *Tenant[K, T]) {
 	q.eachSeat(t, func(s *seat[K, T]) {
-		if s.place == nowhere && s.deficit < 0 && q.empty(s) {
+		if s.where == nowhere && s.deficit < 0 && q.empty(s) {
 			q.lists[s.level].forgive(s, 0)
 		}
 	})

@@ -102,8 +102,8 @@ func TestPurgeKeepsMidTurn(t *testing.T) {
 	}
 	first, _ := mustNext(t, q, 0)
 	q.Remove(last)
-	if q.lists[0].active.n != 1 || first.seat.place != active || first.seat.deficit != 4 {
-		t.Fatalf("%d listed, the first in place %d with %d left", q.lists[0].active.n, first.seat.place, first.seat.deficit)
+	if q.lists[0].active.n != 1 || first.seat.where != active || first.seat.deficit != 4 {
+		t.Fatalf("%d listed, the first in place %d with %d left", q.lists[0].active.n, first.seat.where, first.seat.deficit)
 	}
 	if err := invariants(q, tenants); err != nil {
 		t.Fatal(err)

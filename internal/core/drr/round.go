@@ -89,6 +89,6 @@ func (q *Queue[K, T]) SetRound(r uint64) {
 	l.round, l.used, l.left, l.wait = r, false, l.active.n, 0
 	l.audit.round(l.left)
 	for s := l.active.head; s != nil; s = s.next {
-		s.due = r
+		s.visit = r
 	}
 }

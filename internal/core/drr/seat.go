@@ -22,11 +22,11 @@ const (
 
 const never = math.MaxUint64
 
-// place says in which list of the queue a seat is.
-type place uint8
+// where says in which list of the queue a seat is.
+type where uint8
 
 const (
-	nowhere place = iota // idle: nothing queued
+	nowhere where = iota // idle: nothing queued
 	parked               // it has a task, and its tenant is blocked
 	fresh                // newly active (NewFirst)
 	freed                // it was parked: it may go first
@@ -39,12 +39,12 @@ type seat[K comparable, T any] struct {
 	tenant     *Tenant[K, T]
 	next, prev *seat[K, T]
 	deficit    int64
-	// due is the round that has to visit it, while it is active. While it takes no turns
+	// visit is the round that has to visit it, while it is active. While it takes no turns
 	// it is the count of rounds (clock) when it left, or up to which it has had what they
-	// bring it (settle); never, if it has not been in a list.
-	due    uint64
+	// bring it (bring); never, if it has not been in a list.
+	visit  uint64
 	level  int8 // the list of the queue that it takes turns in
-	place  place
+	where  where
 	inTurn bool  // got its quantum, and the turn is not over
 	flowed bool  // had a task of a flow other than 0
 	split  uint8 // levels whose flows take turns: see flows
@@ -132,7 +132,7 @@ func (t *Tenant[K, T]) rest() *more[K, T] {
 // Init makes t a tenant with the given key and quantum (below 1 counts as 1).
 func (t *Tenant[K, T]) Init(key K, quantum int64) {
 	t.Key = key
-	t.seat.tenant, t.seat.due = t, never
+	t.seat.tenant, t.seat.visit = t, never
 	t.SetQuantum(quantum)
 }
 
@@ -151,12 +151,12 @@ func (t *Tenant[K, T]) Len() int { return int(t.queued) }
 
 // Active reports whether the tenant is in a list.
 func (t *Tenant[K, T]) Active() bool {
-	if t.seat.place != nowhere {
+	if t.seat.where != nowhere {
 		return true
 	}
 	if t.more != nil && t.more.seats != nil {
 		for i := range t.more.seats {
-			if t.more.seats[i].place != nowhere {
+			if t.more.seats[i].where != nowhere {
 				return true
 			}
 		}
@@ -173,7 +173,7 @@ const maxDebt = 1 << 61
 // being idle or blocked, its debt shrinks by its quantum per round.
 func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 	s := q.seatOf(t, int(p)-1)
-	q.settle(s) // what rounds have brought comes first, and within its bounds
+	q.bring(s) // what rounds have brought comes first, and within its bounds
 	delta = min(max(delta, -maxDebt), maxDebt)
 	if delta > 0 {
 		s.deficit = max(s.deficit-delta, -maxDebt)
@@ -188,7 +188,7 @@ func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 	if on := &q.lists[s.level]; delta < 0 && s.inTurn && s == on.active.head {
 		on.audit.refund(-delta)
 	}
-	if s.place == nowhere && !t.blocked { // a blocked one keeps it for its next task: see Block
+	if s.where == nowhere && !t.blocked { // a blocked one keeps it for its next task: see Block
 		s.deficit = min(s.deficit, 0)
 	}
 }
@@ -202,7 +202,7 @@ func (q *Queue[K, T]) seatOf(t *Tenant[K, T], level int) *seat[K, T] {
 	if m.seats == nil {
 		m.seats = new([levels]seat[K, T])
 		for i := range m.seats {
-			m.seats[i].tenant, m.seats[i].level, m.seats[i].due = t, int8(i), never
+			m.seats[i].tenant, m.seats[i].level, m.seats[i].visit = t, int8(i), never
 		}
 	}
 	return &m.seats[level]

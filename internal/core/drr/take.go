@@ -77,11 +77,11 @@ func (q *Queue[K, T]) taken(s *seat[K, T]) {
 	}
 	switch {
 	case !q.empty(s):
-	case s.place == parked: // it keeps what it has if its next task comes in this round
+	case s.where == parked: // it keeps what it has if its next task comes in this round
 		on.earn(s, max(s.deficit, keeps(t.quantum, 0)))
 		on.parked.remove(s)
-		s.place = nowhere
-	case s.place != nowhere:
+		s.where = nowhere
+	case s.where != nowhere:
 		q.nEmpty++
 	}
 }

@@ -23,7 +23,7 @@ func (q *Queue[K, T]) join(s *seat[K, T], first bool) {
 		l.forgive(s, turn)
 	}
 	if first {
-		s.place, s.due = fresh, l.round
+		s.where, s.visit = fresh, l.round
 		l.fresh.push(s)
 		return
 	}
@@ -36,9 +36,9 @@ func (q *Queue[K, T]) activate(l *list[K, T], s *seat[K, T]) {
 	if l.wait > 0 {
 		q.lookAgain(l) // it is not known yet whether s can pay
 	}
-	s.place, s.due = active, l.round+1
+	s.where, s.visit = active, l.round+1
 	if l.active.n == 0 {
-		s.due, l.left = l.round, 1
+		s.visit, l.left = l.round, 1
 		l.audit.round(1)
 	}
 	l.active.push(s)
@@ -65,7 +65,7 @@ func (l *list[K, T]) roundOver() {
 	l.audit.round(l.left)
 	if !l.used {
 		for f := l.active.head; f != nil; f = f.next { // once for each that came
-			f.due = l.round
+			f.visit = l.round
 		}
 		return
 	}
@@ -76,13 +76,13 @@ func (l *list[K, T]) roundOver() {
 // turnOver sends the seat at the head of its list, which cannot pay, to the tail.
 func (q *Queue[K, T]) turnOver(l *list[K, T], s *seat[K, T], now int64, limit uint64) {
 	s.inTurn = false
-	if s.place == fresh {
+	if s.where == fresh {
 		l.fresh.remove(s)
 		q.activate(l, s)
 		return
 	}
-	due := s.due
-	s.due, l.used = l.round+1, true
+	due := s.visit
+	s.visit, l.used = l.round+1, true
 	l.active.rotate()
 	l.visited(due)
 	if l.emptyVisits++; l.emptyVisits >= l.active.n {
@@ -96,9 +96,9 @@ func (q *Queue[K, T]) turnOver(l *list[K, T], s *seat[K, T], now int64, limit ui
 func (q *Queue[K, T]) emptied(s *seat[K, T]) {
 	l := &q.lists[s.level]
 	switch {
-	case s.place == fresh:
+	case s.where == fresh:
 		l.fresh.remove(s)
-	case s.place == freed && q.cfg.NewFirst:
+	case s.where == freed && q.cfg.NewFirst:
 		l.freed.remove(s)
 		l.forgive(s, 0) // the rounds before pay off debt, as they do if it leaves
 	default:
@@ -121,18 +121,18 @@ func (q *Queue[K, T]) leave(s *seat[K, T]) {
 // detach takes a seat out of its list.
 func (q *Queue[K, T]) detach(s *seat[K, T]) {
 	l := &q.lists[s.level]
-	was, due := s.place, s.due
-	s.place, s.inTurn = nowhere, false
+	was, due := s.where, s.visit
+	s.where, s.inTurn = nowhere, false
 	switch was {
 	case freed:
 		l.freed.remove(s) // due already names the last round whose quantum it has got
 		l.lastFreed()
 	case fresh:
 		l.fresh.remove(s)
-		s.due = l.clock()
+		s.visit = l.clock()
 	default:
 		l.active.remove(s)
-		s.due = l.clock()
+		s.visit = l.clock()
 		l.visited(due)
 	}
 }
@@ -143,7 +143,7 @@ func (q *Queue[K, T]) detach(s *seat[K, T]) {
 // would have kept empty. What credit it has left ends with the first of them.
 func (l *list[K, T]) forgive(s *seat[K, T], but uint64) {
 	now := l.clock()
-	rounds := (now - s.due) & lastRound
+	rounds := (now - s.visit) & lastRound
 	rounds -= min(rounds, but)
 	switch {
 	case s.deficit >= 0:
@@ -155,14 +155,14 @@ func (l *list[K, T]) forgive(s *seat[K, T], but uint64) {
 	default:
 		s.deficit += int64(rounds) * s.tenant.quantum
 	}
-	s.due = now
+	s.visit = now
 }
 
 // Retire makes a tenant without tasks leave, if it is still in a list: it was
 // served its last task, and NextWithin was not called since.
 func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
 	q.eachSeat(t, func(s *seat[K, T]) {
-		if s.place != nowhere && q.empty(s) {
+		if s.where != nowhere && q.empty(s) {
 			q.leave(s)
 		}
 	})
@@ -233,7 +233,7 @@ func (l *list[K, T]) catchUp(turns uint64) {
 	l.refill(turns)
 	l.round, l.used = (l.round+turns)&lastRound, false
 	for s := l.active.head; s != nil; s = s.next {
-		s.due = (s.due + turns) & lastRound
+		s.visit = (s.visit + turns) & lastRound
 	}
 	l.wait -= turns
 }
@@ -288,10 +288,10 @@ func (q *Queue[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
 	}
 	q.eachSeat(t, func(s *seat[K, T]) {
 		l := &q.lists[s.level]
-		if s.place == active && l.wait > 0 {
+		if s.where == active && l.wait > 0 {
 			q.lookAgain(l)
 		}
-		q.settle(s)
+		q.bring(s)
 		if s.split != 0 {
 			q.forgiveFlows(s)
 		}

@@ -60,9 +60,9 @@ func (w *twin) compareTenant(t *Tenant[int, int], mt *modelTenant) error {
 	var err error
 	w.q.eachSeat(t, func(s *seat[int, int]) {
 		mf := mt.seats[s.level]
-		if s.deficit != mf.deficit || s.inTurn != mf.inTurn || s.place != mf.place {
+		if s.deficit != mf.deficit || s.inTurn != mf.inTurn || s.where != mf.where {
 			err = fmt.Errorf("seat %d: deficit %d, in turn %v, place %d, want %d, %v, %d",
-				s.level, s.deficit, s.inTurn, s.place, mf.deficit, mf.inTurn, mf.place)
+				s.level, s.deficit, s.inTurn, s.where, mf.deficit, mf.inTurn, mf.where)
 		}
 		if e := w.compareFlows(s, mt); err == nil {
 			err = e

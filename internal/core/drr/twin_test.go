@@ -243,7 +243,7 @@ func (w *twin) drain() error {
 			return fmt.Errorf("drained %d, which tenant %d does not hold", task.Payload, t.Key)
 		}
 		mt := w.m.tenants[t.Key]
-		if s := w.m.seatOf(mt, task.Priority); s.place != parked { // then it was asked for
+		if s := w.m.seatOf(mt, task.Priority); s.where != parked { // then it was asked for
 			w.m.front(s, 0)
 		}
 		w.m.take(mt, task.Payload)

@@ -59,7 +59,7 @@ func (s *Shard[K, T]) Exacts() bool { return s.exacts }
 
 // Fly comes after each Next, once the tenant has been pushed what it may have next: a tenant that is
 // blocked with a task keeps its place. It puts the delivery in flight, if the tenant has an in-flight limit,
-// blocks the tenant if that is reached, and returns which delivery it is; and it settles the tenant,
+// blocks the tenant if that is reached, and returns which delivery it is; and it reclassifies the tenant,
 // where the number of tenants is limited.
 func (s *Shard[K, T]) Fly(t *Tenant[K, T]) (token uint64) {
 	if f := t.flights; f != nil && f.limit > 0 {
@@ -70,18 +70,26 @@ func (s *Shard[K, T]) Fly(t *Tenant[K, T]) (token uint64) {
 		}
 	}
 	if s.bounded {
-		s.settle(t)
+		s.reclassify(t)
 	}
 	return token
 }
 
-// StaysReady reports whether a shard that no other is fair to is ready, and may stay so, as it has
-// something to serve, or has just served something. The consumer that comes next, and finds
-// nothing, ends that: so nothing is published where tasks come and go one at a time.
-func (s *Shard[K, T]) StaysReady(has bool) bool { return has && s.published.ready && !s.bounded }
+// HasNews reports whether a hold has something to publish (PublishChanges). A shard that no other is
+// fair to stays ready when its last task has just been served: the consumer that comes next, and finds
+// nothing, ends that, so nothing is published where tasks come and go one at a time.
+func (s *Shard[K, T]) HasNews(ready, served bool) bool {
+	switch {
+	case !s.published.ready || s.bounded:
+		return true
+	case !s.sharesTime:
+		return !ready && !served
+	}
+	return !ready || !s.unchanged()
+}
 
-// PublishChanges publishes what has changed in a hold, before the lock is released. The holder calls it unless the
-// shard StaysReady, or is Unchanged. A shard that is not ready may linger.
+// PublishChanges publishes what has changed in a hold, before the lock is released. The holder calls it
+// if the shard HasNews. A shard that is not ready may linger.
 func (s *Shard[K, T]) PublishChanges(ready bool) {
 	s.Publish(ready)
 	if s.bounded {

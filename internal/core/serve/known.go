@@ -80,13 +80,13 @@ func (s *Shard[K, T]) Add(t *Tenant[K, T], now int64) {
 	s.rest.push(t)
 	s.tenants++
 	if s.bounded {
-		s.settle(t)
+		s.reclassify(t)
 	}
 }
 
-// settle moves a registered tenant to the ring idle, or out of it. The holder calls it after each
+// reclassify moves a registered tenant to the ring idle, or out of it. The holder calls it after each
 // change of the tenant's queue, deliveries in flight, or debt.
-func (s *Shard[K, T]) settle(t *Tenant[K, T]) {
+func (s *Shard[K, T]) reclassify(t *Tenant[K, T]) {
 	idle := t.Len() == 0 && t.inFlight() == 0 && !s.Queue.Owes(&t.Tenant)
 	switch {
 	case idle == (t.delivered&isIdle != 0) || t.next == nil:
@@ -102,9 +102,6 @@ func (s *Shard[K, T]) settle(t *Tenant[K, T]) {
 		t.delivered &^= isIdle
 	}
 }
-
-// Bounded reports whether PublishIdle may have something to publish.
-func (s *Shard[K, T]) Bounded() bool { return s.bounded }
 
 // PublishIdle publishes how many idle tenants can make room for new ones. The holder calls it
 // before it releases the lock.
@@ -181,7 +178,7 @@ func (s *Shard[K, T]) SweepSome(now int64, start bool, most int, forget func(*Te
 			s.forget(t, forget)
 		} else if s.bounded {
 			s.Queue.Forgive(&t.Tenant)
-			s.settle(t)
+			s.reclassify(t)
 		}
 	}
 	if s.sweepLeft == 0 {

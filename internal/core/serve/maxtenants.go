@@ -10,14 +10,13 @@ import (
 // MaxTenants: it has a tenant forgotten that is not in use. It reports whether trying again is
 // worthwhile; false: there was an instant during the call at which all tenants were in use.
 //
-// forget takes a shard's lock and calls ForgetLongest. takeIn drains what producers have announced,
-// so that shards register new tenants.
+// forget takes a shard's lock and calls ForgetLongest.
 //
 // It takes no lock to look at a shard, so it cannot see all shards at one instant. So it looks at
 // all of them twice. If no shard had an idle tenant, and no idleWord has changed in between, there
 // was an instant between the two looks at which no shard had one; and if all tenants were registered
 // at that instant, all were in use. Calls in progress may count as if they had not begun.
-func (sh *Shared[K, T]) MakeRoomForTenant(known *atomic.Int64, forget func(shard int) bool, takeIn func()) bool {
+func (sh *Shared[K, T]) MakeRoomForTenant(known *atomic.Int64, forget func(shard int) bool) bool {
 	most := int64(sh.Config.MaxTenants)
 	for {
 		idle, before := sh.lookIdle()
@@ -33,7 +32,6 @@ func (sh *Shared[K, T]) MakeRoomForTenant(known *atomic.Int64, forget func(shard
 			return true
 		}
 		if sh.publishedTenants.Load() < most {
-			takeIn()
 			failpoint.Gosched("crowd new") // a call brings one, and may yet be refused
 			continue
 		}

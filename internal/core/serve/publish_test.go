@@ -310,13 +310,13 @@ func TestPublishLingers(t *testing.T) {
 	}
 }
 
-// Unchanged spares a Publish only where that would say what has been said.
+// HasNews spares a Publish only where that would say what has been said.
 func TestSaid(t *testing.T) {
 	s, r := sharing(t, config{Shards: 2}, 0, 0)
 	said := func(what string, want bool) {
 		t.Helper()
-		if s.Ready() && s.Unchanged() != want {
-			t.Errorf("%s: Unchanged is %t", what, !want)
+		if s.Ready() && s.HasNews(true, false) == want {
+			t.Errorf("%s: HasNews is %t", what, want)
 		}
 		s.Publish(true)
 	}

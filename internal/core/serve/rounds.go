@@ -12,7 +12,7 @@ import (
 func (s *Shard[K, T]) Share(r *shardsel.Rounds, index int) {
 	s.rounds, s.index, s.sharesTime = r, index, s.shared.Config.Shards > 1
 	if s.SharesTime() {
-		s.published.due = drr.NoDeadline
+		s.published.askAt = drr.NoDeadline
 		s.Queue.Share(s)
 	}
 }
@@ -133,7 +133,7 @@ func (s *Shard[K, T]) tag(ready bool) uint64 {
 // published is what a shard has published.
 type published struct {
 	tag, reached     uint64
-	due              int64 // see shardsel.Rounds.SetDue
+	askAt            int64 // see shardsel.Rounds.SetAskAt
 	ready, lingering bool
 }
 
@@ -141,7 +141,7 @@ type published struct {
 // whether it has something to serve, or at least has to be asked (drr.Queue.Lingering).
 //
 // No other shard is fair to one that is alone, so it has no rounds to publish; and it stays
-// ready while its last tenant lingers: see StaysReady.
+// ready while its last tenant lingers: see HasNews.
 func (s *Shard[K, T]) Publish(ready bool) {
 	lingering := !ready && s.Queue.Lingering()
 	if !s.SharesTime() {
@@ -151,9 +151,9 @@ func (s *Shard[K, T]) Publish(ready bool) {
 		}
 		return
 	}
-	now := published{tag: s.tag(ready), reached: s.Queue.Reached(), due: drr.NoDeadline, ready: ready, lingering: lingering}
+	now := published{tag: s.tag(ready), reached: s.Queue.Reached(), askAt: drr.NoDeadline, ready: ready, lingering: lingering}
 	if s.Queue.Waiting() {
-		now.due = s.Queue.NextDue()
+		now.askAt = s.Queue.NextDue()
 	}
 	if now == s.published {
 		return
@@ -164,9 +164,9 @@ func (s *Shard[K, T]) Publish(ready bool) {
 	}
 	wasReady := s.published.ready
 	s.published.lingering = now.lingering
-	if s.published.due != now.due {
-		s.published.due = now.due
-		s.rounds.SetDue(s.index, now.due)
+	if s.published.askAt != now.askAt {
+		s.published.askAt = now.askAt
+		s.rounds.SetAskAt(s.index, now.askAt)
 	}
 	failpoint.At("publish tag") // after the round: a shard that sees the tag gone joins at that round
 	s.publishTag(now.tag, ready)
@@ -178,15 +178,12 @@ func (s *Shard[K, T]) Publish(ready bool) {
 	}
 }
 
-// Unchanged reports whether a shard that has something to serve would publish nothing new. It costs
-// less than Publish.
-func (s *Shard[K, T]) Unchanged() bool {
+// unchanged reports whether a shard that is ready, has published that, and shares time would publish
+// nothing new. It costs less than Publish.
+func (s *Shard[K, T]) unchanged() bool {
 	p := &s.published
-	if !p.ready || s.bounded || !s.sharesTime {
-		return p.ready && !s.bounded
-	}
 	tag, reached, plainly := s.Queue.Plainly()
-	return plainly && !p.lingering && tag == p.tag && reached == p.reached && p.due == drr.NoDeadline
+	return plainly && !p.lingering && tag == p.tag && reached == p.reached && p.askAt == drr.NoDeadline
 }
 
 // Unwait drops expired tasks if the shard waits for a far round: the task that it waits for

@@ -68,7 +68,7 @@ func (s *Shard[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
 	s.Queue.SetQuantum(&t.Tenant, quantum)
 	if s.bounded {
 		s.Queue.Forgive(&t.Tenant) // SetQuantum has, unless the quantum is the same
-		s.settle(t)
+		s.reclassify(t)
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *Shard[K, T]) Push(t *Tenant[K, T], task *drr.Task[T]) {
 	s.enqueued++
 	s.Queue.Push(&t.Tenant, task)
 	if s.bounded {
-		s.settle(t)
+		s.reclassify(t)
 	}
 }
 
@@ -85,7 +85,7 @@ func (s *Shard[K, T]) Push(t *Tenant[K, T], task *drr.Task[T]) {
 func (s *Shard[K, T]) Pushed(t *Tenant[K, T], n int) {
 	s.enqueued += uint64(n)
 	if s.bounded {
-		s.settle(t)
+		s.reclassify(t)
 	}
 }
 
@@ -99,7 +99,7 @@ func (s *Shard[K, T]) Done(t *Tenant[K, T], token uint64, now int64) bool {
 	t.lastUsed = now
 	s.bar(t)
 	if s.bounded {
-		s.settle(t)
+		s.reclassify(t)
 	}
 	return true
 }
@@ -136,7 +136,7 @@ func (s *Shard[K, T]) bar(t *Tenant[K, T]) {
 func (s *Shard[K, T]) Charge(t *Tenant[K, T], token, flow uint64, delta int64) {
 	s.Queue.ChargeFlow(&t.Tenant, firq.Priority(token>>tokenPriority), flow, delta)
 	if s.bounded {
-		s.settle(t)
+		s.reclassify(t)
 	}
 }
 
@@ -159,7 +159,7 @@ func (s *Shard[K, T]) Dropped(t *Tenant[K, T], task *drr.Task[T], why firq.DropR
 		t.lastUsed = max(t.lastUsed, s.shared.Clock.Now())
 	}
 	if s.bounded {
-		s.settle(t)
+		s.reclassify(t)
 	}
 	if s.shared.Config.OnDrop == nil {
 		return

@@ -8,8 +8,8 @@ func TestLinger(t *testing.T) {
 		r := NewRounds(shards, 1)
 		say := func(what string, ready, asks bool) {
 			t.Helper()
-			if r.Ready(0) != ready || r.AnyReady() != ready || r.InTime(0) != ready {
-				t.Errorf("%d shards, %s: ready %t, some %t, in time %t; want %t", shards, what, r.Ready(0), r.AnyReady(), r.InTime(0), ready)
+			if r.Ready(0) != ready || r.anyReady() != ready || r.InTime(0) != ready {
+				t.Errorf("%d shards, %s: ready %t, some %t, in time %t; want %t", shards, what, r.Ready(0), r.anyReady(), r.InTime(0), ready)
 			}
 			if r.Asks(0) != asks || r.AnyAsks() != asks {
 				t.Errorf("%d shards, %s: asks %t, some %t; want %t", shards, what, r.Asks(0), r.AnyAsks(), asks)

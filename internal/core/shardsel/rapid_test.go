@@ -88,8 +88,8 @@ func (w *twin) Check(t *rapid.T) {
 		anyReady = anyReady || c.ready
 		somebody = somebody || inTime
 	}
-	if got := w.r.AnyReady(); got != anyReady {
-		t.Errorf("AnyReady = %t", got)
+	if got := w.r.anyReady(); got != anyReady {
+		t.Errorf("some ready = %t", got)
 	}
 	if anyReady && !somebody {
 		t.Error("no shard that has work may be served")

@@ -64,7 +64,7 @@ type Rounds struct {
 type roundCell struct {
 	word    atomic.Uint64 // tag<<1 | isReady, lingers or 0
 	version atomic.Uint64 // twice how often it became ready; odd: it is about to
-	due     atomic.Int64  // see SetDue
+	askAt   atomic.Int64  // see SetAskAt
 	_       [pad.Line - 24]byte
 }
 
@@ -83,7 +83,7 @@ func NewRoundsAt(shards, slack int, current uint64) *Rounds {
 	r := &Rounds{cells: make([]roundCell, shards), slack: uint64(slack)}
 	r.current.Store(current & lastRound)
 	for i := range r.cells {
-		r.cells[i].due.Store(math.MaxInt64)
+		r.cells[i].askAt.Store(math.MaxInt64)
 	}
 	return r
 }
@@ -153,31 +153,21 @@ func (r *Rounds) AnyAsks() bool {
 	return false
 }
 
-// SetDue says from which time on the shard is to be asked although its tag is too far
+// SetAskAt says from which time on the shard is to be asked although its tag is too far
 // ahead: a task for whose cost it waits may expire then. math.MaxInt64: never. The caller
 // holds the shard's lock.
-func (r *Rounds) SetDue(shard int, due int64) {
-	if c := &r.cells[shard]; c.due.Load() != due {
-		c.due.Store(due)
+func (r *Rounds) SetAskAt(shard int, at int64) {
+	if c := &r.cells[shard]; c.askAt.Load() != at {
+		c.askAt.Store(at)
 	}
 }
 
-// Due returns the time of the last SetDue.
-func (r *Rounds) Due(shard int) int64 { return r.cells[shard].due.Load() }
+// AskAt returns the time of the last SetAskAt.
+func (r *Rounds) AskAt(shard int) int64 { return r.cells[shard].askAt.Load() }
 
 // Tag returns the shard's tag as last published; it means something while the
 // shard is ready.
 func (r *Rounds) Tag(shard int) uint64 { return r.cells[shard].word.Load() >> 1 }
-
-// AnyReady reports whether some shard has something to serve.
-func (r *Rounds) AnyReady() bool {
-	for i := range r.cells {
-		if r.Ready(i) {
-			return true
-		}
-	}
-	return false
-}
 
 // Limit returns the last round that the shard may be served in: its lead after the
 // smallest tag of the others, or math.MaxUint64 if no other has work. Of others with

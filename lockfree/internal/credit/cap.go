@@ -3,7 +3,7 @@ package credit
 import "github.com/firq-go/firq/internal/proof/failpoint"
 
 // SetCap changes the capacity, to 0 < n < 1<<30, and returns by how much it has risen.
-// Every Take that begins after it has returned goes by the new one; one that is in
+// Every TakeAt that begins after it has returned goes by the new one; one that is in
 // progress goes by either.
 //
 // If more than n credits are out, what is missing is a debt, and the pool is shut: no
@@ -16,7 +16,7 @@ import "github.com/firq-go/firq/internal/proof/failpoint"
 //	     the other, and note a debt; what came back until they were all shut may pay it
 //	[S3] moving--
 //
-// A Take in between has a credit of the old capacity, and comes before the last step of
+// A TakeAt in between has a credit of the old capacity, and comes before the last step of
 // S2; from then on no call can reach a credit that the new capacity does not have.
 //
 // Credits in stripes and hands + credits out = cap + debt, always.
@@ -41,7 +41,7 @@ func (p *Pool) SetCap(n int) (risen int) {
 		}
 	}
 	p.cap.Store(int64(n))
-	p.open()
+	p.payDebt()
 	return risen
 }
 
@@ -77,9 +77,9 @@ func (p *Pool) shut(missing int) {
 	p.debt.Store(int64(missing))
 }
 
-// open pays the debt if there is enough for that in the stripes, and then opens them.
+// payDebt pays the debt if there is enough for that in the stripes, and then opens them.
 // Under mu.
-func (p *Pool) open() {
+func (p *Pool) payDebt() {
 	debt := int(p.debt.Load())
 	if debt == 0 && p.stripes[0].word.Load()&shut == 0 || p.shutIn() < debt {
 		return
@@ -105,14 +105,14 @@ func (p *Pool) shutIn() (sum int) {
 	return sum
 }
 
-// settle opens the pool, for a call that has seen that it is shut and has more than its debt.
-func (p *Pool) settle() {
-	failpoint.Lock(&p.mu, "credit settle")
+// reopen opens the pool, for a call that has seen that it is shut and has more than its debt.
+func (p *Pool) reopen() {
+	failpoint.Lock(&p.mu, "credit reopen")
 	defer p.mu.Unlock()
 	if debt := int(p.debt.Load()); debt == 0 || p.shutIn() <= debt {
 		return // another call has, or has set the capacity
 	}
 	p.begin()
-	p.open()
+	p.payDebt()
 	p.end()
 }

@@ -19,20 +19,20 @@ const maxStripes = 64
 // Callers on different processors use different stripes; an empty stripe is
 // filled from another one, a chunk at a time (escrow, O'Neil 1986).
 //
-// No call is refused while there is a credit: before Take says no, it has seen
+// No call is refused while there is a credit: before TakeAt says no, it has seen
 // all stripes empty at one instant (two equal looks at versioned words, no call
 // moving credits).
 //
 // The capacity can change; see SetCap.
 //
-// Progress: Take and Give are lock-free as long as the stripe has credit; a Take
+// Progress: TakeAt and GiveAt are lock-free as long as the stripe has credit; a TakeAt
 // that finds none waits, yielding, for the call that is moving credits between
-// stripes. A Take that finds the pool shut, and credits in it, takes a mutex.
+// stripes. One that finds the pool shut, and credits in it, takes a mutex.
 type Pool struct {
 	stripes []stripe // immutable, as is mask
 	mask    int
 
-	// Written by SetCap and settle, under mu and while moving is not 0, between two
+	// Written by SetCap and reopen, under mu and while moving is not 0, between two
 	// changes of the first stripe's version; read by all calls.
 	cap  atomic.Int64
 	debt atomic.Int64 // credits that are out beyond cap; above 0 the pool is shut
@@ -83,9 +83,6 @@ func newStriped(capacity, processors int) *Pool {
 	}
 	return p
 }
-
-// Take takes one credit; false: there is none.
-func (p *Pool) Take() bool { return p.TakeAt(cpu.Hint(), 1) == 1 }
 
 // TakeAt takes between 1 and n credits, for a caller that knows its cpu.Hint; 0: there is none.
 func (p *Pool) TakeAt(hint, n int) int {
@@ -148,7 +145,7 @@ func (p *Pool) refill(own *stripe, n int) (got int, ok bool) {
 	}
 	if free, _, sure := p.look(); !sure || free > 0 {
 		if p.debt.Load() > 0 {
-			p.settle()
+			p.reopen()
 		}
 		failpoint.Gosched("credit refill")
 		return 0, false

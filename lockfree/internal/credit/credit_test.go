@@ -20,6 +20,9 @@ func eachShape(t *testing.T, f func(t *testing.T, p *Pool)) {
 	}
 }
 
+// Take takes one credit; false: there is none.
+func (p *Pool) Take() bool { return p.TakeAt(cpu.Hint(), 1) == 1 }
+
 // newWrapping returns a pool whose versions are about to wrap.
 func newWrapping(capacity, processors int) *Pool {
 	p := newStriped(capacity, processors)
