@@ -19,6 +19,7 @@ func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error { return s.admit(k,
 
 // admit takes the task in under the lock, or says why not.
 func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
+	// Each turn asks all over again: an answer may differ from the last one, whatever was made room for.
 	for again := true; ; {
 		if err := s.surelyFull(k, task.Enqueued); err != nil {
 			return err
@@ -101,6 +102,8 @@ func (s *Scheduler[K, T]) tryLocked(k K, task *drr.Task[T]) (sh *shard[K, T], er
 		if err != errUnsure && (!isFull(err) || sh.Queue.NextDue() >= task.Enqueued) {
 			return sh, err
 		}
+		// More has expired than one hold drops, or the calls in progress need a moment: their producers may be
+		// waiting for this lock.
 		sh.unlock()
 		if err == errUnsure {
 			failpoint.Gosched("unsure")
@@ -121,7 +124,7 @@ func (s *Scheduler[K, T]) lockActive(k K, into *serve.TenantConfig) (*shard[K, T
 	if !s.shared.Asks {
 		return sh, &s.shared.Defaults
 	}
-	if t, _ := s.tenants.Load(k); t != nil && t.Len() > 0 {
+	if t, _ := s.tenants.Load(k); t != nil && t.Len() > 0 { // it is active: what it was given holds
 		*into = serve.TenantConfig{Quantum: t.Quantum(), PerTenant: int(t.limit), InFlight: t.FlightLimit()}
 		return sh, into
 	}
@@ -150,7 +153,7 @@ func (sh *shard[K, T]) admit(k K, task *drr.Task[T], conf *serve.TenantConfig) e
 	case s.shared.Asks && t.Len() == 0:
 		sh.configure(t, conf)
 	}
-	sh.fetchOpen(t)
+	sh.fetchOpen(t) // the count of its tasks, on which a refusal depends, is the engine's
 	if err := sh.reserve(t, task.Ticket); err != nil {
 		if isNew && s.shared.Config.MaxTenants > 0 {
 			s.known.Add(-1)
@@ -259,6 +262,7 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 		return false, serve.ErrTicketInUse
 	}
 	sh.shut(t)
+	// Evict gives back neither place nor credit. Before: they are the evicted task's. After: the new one's.
 	if !sh.Evict(&t.Tenant, task.Priority, newest) {
 		if task.Ticket != nil {
 			task.Ticket.Abandon()

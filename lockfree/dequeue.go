@@ -58,7 +58,7 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 	var w park.Waiter
 	defer s.parker.Found(&w) // even if OnDrop panics
 	now := s.shared.Clock.Now()
-	for _, sh := range s.shards {
+	for _, sh := range s.shards { // of any shard: it is not known which will have work
 		sh.contention.note(now) // a consumer that waits and the producer that wakes it are two
 	}
 	for {
@@ -144,6 +144,8 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 		if busy == nil {
 			return n, more
 		}
+		// Another goroutine has the lock, or is about to take it again. It may be the only one that matters, so
+		// after a while this one waits for it: false would say that nothing is queued.
 		if failpoint.On || tries == lockTries {
 			failpoint.Lock(&busy.mu, "L1 busy")
 			return busy.serve(dst, have, hint, s.shared.Clock.Now()), true

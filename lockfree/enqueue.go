@@ -37,22 +37,26 @@ func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
 	for plain < len(ts) && sh.s.bare && serve.IsPlain(&ts[plain]) {
 		plain++
 	}
+	// Both are guesses about the next moment. What has to be true is looked at again in the step that
+	// relies on it: drawTickets fails if the lane is closed, takeClosed if it is open.
 	open, uncontended := t.load().open(), sh.contention.none(now)
 	switch {
 	case plain == 0 && (open || uncontended || len(ts) > 1 || !sh.s.ringed):
+		// A task that is not plain closes the lane, for which it takes the lock. Where goroutines do not meet
+		// the lock costs less than the ring, and the ring takes one task at a time.
 		return 0
-	case open: // a guess: it may be closed by the time that drawTickets looks
+	case open:
 		return t.enterLane(ts[:plain], now)
 	case len(ts) > 1 || !sh.s.ringed:
 		sh.lock()
 		return sh.putLocked(t, ts[:plain], now)
 	case uncontended && sh.try():
-		if sh.isBehind() {
+		if sh.isBehind() { // else begin has nothing to do, and the call is spared
 			sh.begin()
 		}
 		return sh.putLocked(t, ts[:plain], now)
 	case uncontended:
-		sh.contention.note(now)
+		sh.contention.note(now) // another goroutine has the lock: they have met
 	}
 	if sh.send(t, &ts[0], plain > 0, now) {
 		return 1
@@ -63,10 +67,15 @@ func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
 // putLocked queues plain tasks, and returns how many. It is called with the lock held, and releases it.
 func (sh *shard[K, T]) putLocked(t *tenant[K, T], ts []firq.Task[T], now int64) (got int) {
 	if t.Len() == 0 {
-		t.mixed = false
+		t.mixed = false // what it has had is gone
 	}
+	// A lane was opened since enter looked: there the tasks come after what is in it. forget runs
+	// under the lock, so a tenant that is not dead now stays so in this hold. One that becomes active gets what
+	// the config says first, which is asked without the lock (lockActive).
 	if t.laned == noLane && !t.load().dead() && (t.Len() > 0 || !sh.s.shared.Asks) {
 		if n := t.takePlaces(len(ts)); n > 0 {
+			// Between the two steps this hold has places without credits: no producer is refused for these
+			// places without the lock, as the word says full only in takeLocked, under it.
 			if got, _ = sh.s.takeCredits(n); got < n {
 				t.freePlaces(n - got)
 			}
@@ -101,9 +110,10 @@ func (sh *shard[K, T]) send(t *tenant[K, T], task *firq.Task[T], plain bool, now
 	if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
 		return false
 	}
+	// From here on the task has its place and its credit: it is not refused any more, whichever way it goes.
 	if !t.takeClosed() || s.credited(t) != nil {
 		if task.Ticket != nil {
-			task.Ticket.Abandon()
+			task.Ticket.Abandon() // it was never published: no Cancel has found the task
 		}
 		return false
 	}
@@ -112,10 +122,10 @@ func (sh *shard[K, T]) send(t *tenant[K, T], task *firq.Task[T], plain bool, now
 		_ = s.shared.Task(&whole, task, now) // is valid
 		s.sawDeadline(whole.Due)
 	}
-	cpu.Pin()
+	cpu.Pin() // until publish: the holder waits for a ticket that is out, so this goroutine must not lose its thread
 	at, ok := sh.ring.draw()
 	if !ok {
-		cpu.Unpin()
+		cpu.Unpin() // first: a pinned goroutine must not wait for a lock
 		sh.pushSent(t, task, now)
 		return true
 	}
@@ -159,7 +169,8 @@ func (s *Scheduler[K, T]) credited(t *tenant[K, T]) error {
 	return err
 }
 
-// pushSent is for a task that has its place and its credit, where the ring is full.
+// pushSent is for a task that has its place and its credit, where the ring is full. It is queued under
+// the lock, behind all that the ring holds, so the producer's tasks keep their order.
 func (sh *shard[K, T]) pushSent(t *tenant[K, T], task *firq.Task[T], now int64) {
 	var whole drr.Task[T]
 	_ = sh.s.shared.Task(&whole, task, now)
@@ -187,7 +198,7 @@ func (sh *shard[K, T]) pushClosing(t *tenant[K, T], task *drr.Task[T]) {
 func (s *Scheduler[K, T]) sawDeadline(due int64) {
 	if due != clock.Never && !s.deadlines.Load() {
 		// Before the task is published: a goroutine that finds the task in the ring, or the holder that has it,
-		// sees true. It never goes back.
+		// sees true (nothingExpired, unlockWith). It never goes back.
 		s.deadlines.Store(true)
 	}
 }
@@ -228,7 +239,7 @@ func (s *Scheduler[K, T]) enqueueBatch(a serve.Admitter[K, T], k K, ts []firq.Ta
 	}
 	now := s.shared.Clock.Now()
 	for accepted < len(ts) {
-		n := 0
+		n := 0 // first as many as one step takes, by lane or lock
 		if t, _ := s.tenants.Load(k); t != nil {
 			n = t.enter(ts[accepted:min(len(ts), accepted+batchSize)], now)
 		}
@@ -236,7 +247,7 @@ func (s *Scheduler[K, T]) enqueueBatch(a serve.Admitter[K, T], k K, ts []firq.Ta
 			accepted += n
 			continue
 		}
-		n, err := s.admitSome(k, ts[accepted:], now)
+		n, err := s.admitSome(k, ts[accepted:], now) // then what is not plain, or whose tenant is new
 		if accepted += n; err == nil && n > 0 {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 // has news.
 func (s *Scheduler[K, T]) takeOne(it *firq.Item[K, T]) bool {
 	s.shared.Rethrow()
+	// One time for the call: it says which tasks have expired, and how long the task has waited.
 	now, hint := s.shared.Clock.Now(), cpu.Hint()
 	sh := s.alone
 	if sh == nil {
@@ -24,6 +25,7 @@ func (s *Scheduler[K, T]) takeOne(it *firq.Item[K, T]) bool {
 	if sh == nil {
 		return s.take(unsafe.Slice(it, 1)) == 1
 	}
+	// Where goroutines do not meet, no other processor is at the shard: its word need not be read.
 	uncontended := sh.contention.none(now)
 	if !uncontended && sh.affinity.elsewhere(hint, now) || !sh.try() {
 		sh.contention.note(now)
@@ -37,10 +39,14 @@ func (s *Scheduler[K, T]) takeOne(it *firq.Item[K, T]) bool {
 		sh.affinity.touch(hint, now)
 	}
 	limit := sh.Limit() // it may have changed before the lock was ours
+	// The state under the lock: Close sets it, and takes the lock after that, so a hold that finds it open
+	// delivers before Close drops anything. Draining needs serveOn, as CoDel drops nothing then.
 	if s.life.State() != serve.Open || sh.next(it, now, limit) == nil {
 		return sh.serveOn(unsafe.Slice(it, 1), 0, hint, now) == 1 || s.take(unsafe.Slice(it, 1)) == 1
 	}
 	failpoint.At("serve credit")
+	// Before: the credit is the task's. After: any call's. Then the look for waiters, which look at the
+	// credits after they have announced themselves (waitq).
 	s.credit.GiveAt(hint, 1)
 	failpoint.At("serve released")
 	if s.shared.Waiters.Waiting() {
@@ -89,6 +95,8 @@ func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenan
 		return nil
 	}
 	t := ownerOf(&st.Tenant)
+	// The place is owed now. lookAtLane may push the tenant's next tasks, so Fly comes after it: it blocks
+	// a tenant that has a task.
 	if t.freePlaces(1); t.laned != noLane {
 		sh.lookAtLane(t)
 	}

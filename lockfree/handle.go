@@ -23,6 +23,8 @@ func (s *Scheduler[K, T]) Tenant(k K) firq.Handle[K, T] { return &handle[K, T]{s
 
 // tenant looks the tenant up if it does not know it, or knows one that is dead.
 func (h *handle[K, T]) tenant() *tenant[K, T] {
+	// It may die as soon as it was looked at: then it gives no place (hasRoom), and the call takes the lock,
+	// where the map says which tenant it is.
 	if t := h.at.Load(); t != nil && !t.load().dead() {
 		return t
 	}

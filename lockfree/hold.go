@@ -12,6 +12,8 @@ import (
 // lock takes the shard's lock and begins a hold.
 func (sh *shard[K, T]) lock() {
 	for tries := 0; ; tries++ {
+		// A hold is shorter than it takes to sleep and to be woken, so the goroutine lets others run first.
+		// After that it sleeps in the mutex's line.
 		if failpoint.On || tries == lockTries {
 			failpoint.Lock(&sh.mu, "lock")
 			break
@@ -35,7 +37,7 @@ func (sh *shard[K, T]) try() bool {
 // and takes in the ring.
 func (sh *shard[K, T]) begin() {
 	if sh.SharesTime() {
-		sh.KeepUp()
+		sh.KeepUp() // first: a tenant that the ring makes active joins the round that there is now
 	}
 	sh.takeIn()
 }
@@ -76,6 +78,7 @@ func (sh *shard[K, T]) takeInAll() {
 		m.t, m.task.Payload = nil, zero // keep nothing alive
 		sh.openIfBusy(t, m.task.Enqueued)
 	}
+	// After the loop, and one at a time: shut takes in the ring again, which may add to the list.
 	for n := len(sh.toShut); n > 0; n = len(sh.toShut) {
 		t := sh.toShut[n-1]
 		sh.toShut = sh.toShut[:n-1]
@@ -83,8 +86,11 @@ func (sh *shard[K, T]) takeInAll() {
 	}
 }
 
-// push queues a task that may be anything, and has its place and its credit.
+// push queues a task that may be anything, and has its place and its credit. The engine has all three
+// from here on, until the task is delivered (next) or dropped (left).
 func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
+	// It stays mixed until it has been empty: no lane is opened for a tenant of which the engine has
+	// a task that is not plain, as tasks in a lane all count as equals.
 	t.mixed = t.mixed && t.Len() > 0 || !task.IsPlain()
 	sh.Push(&t.Tenant, task)
 }
@@ -97,8 +103,9 @@ func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropRea
 
 // release gives back what a task has held that left without being delivered.
 func (sh *shard[K, T]) release(t *tenant[K, T]) {
-	t.freePlaces(1)
+	t.freePlaces(1) // owed, or anybody's
 	sh.s.credit.Give(1)
+	// Last: a producer that waits announces itself, and looks at both after that.
 	sh.s.shared.Waiters.Released(t.Key, 1)
 }
 
@@ -127,6 +134,8 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T], n int) {
 	s := sh.s
 	ready := sh.Queue.Ready() > 0
 	if sh.HasNews(ready, n > 0) {
+		// Before: what the hold has taken in is seen in the ring alone, which is not freed. After: in ready.
+		// So at each instant one of the two says that there is work.
 		failpoint.At("publish")
 		sh.PublishChanges(ready)
 	}
@@ -142,6 +151,8 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T], n int) {
 	// Before: the engine, the tenants' fields below the word, and what the ring and the lanes have handed
 	// over are this goroutine's. After: the next holder's.
 	sh.mu.Unlock()
+	// Without the lock: the consumer that is woken wants it. It has announced that it sleeps, and looked
+	// at ready after that: either it has seen the work, or Notify sees it (see park).
 	if ready {
 		failpoint.At("notify")
 		s.parker.Notify()

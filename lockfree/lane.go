@@ -75,6 +75,8 @@ func (t *tenant[K, T]) enterLane(ts []firq.Task[T], now int64) (n int) {
 func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, full bool) {
 	s := t.shard.s
 	hint := cpu.Pin()
+	// Credits come from the own stripe alone, as to look for one elsewhere may yield. Those that are
+	// brought are the stripe's, not this call's: another one may take them first.
 	if s.credit.Own(hint) == 0 {
 		s.credit.Bring(hint)
 	}
@@ -83,7 +85,7 @@ func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, full bool) {
 		cpu.Unpin()
 		return 0, n < 0
 	}
-	lane := t.lane.Load() // its slots from the first ticket on are this producer's until their marks
+	lane := t.lane.Load() // the one that is open: it stays so while a ticket of this call has no mark
 	failpoint.At("lane credit")
 	got = s.credit.TakeOwn(hint, n)
 	failpoint.At("lane state")
@@ -107,7 +109,7 @@ func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, full bool) {
 	if got < n {
 		t.giveBack(n - got)
 		if s.life.State() == serve.Draining {
-			s.drainCheck()
+			s.drainCheck() // the credits went home after Shutdown had looked
 		}
 	}
 	return got, false
@@ -158,6 +160,7 @@ func (sh *shard[K, T]) openIfBusy(t *tenant[K, T], now int64) {
 	} else {
 		sh.freeLanes, l.next = l.next, nil
 	}
+	// Tickets go on where the lane's last tenant stopped: the marks that are in its slots are all older.
 	t.head = l.head
 	t.freed.Store(t.head)
 	t.lane.Store(l)
@@ -189,7 +192,7 @@ func (sh *shard[K, T]) closeLane(t *tenant[K, T]) bool {
 			break
 		}
 	}
-	sh.Queue.Spill(&t.Tenant.Tenant)
+	sh.Queue.Spill(&t.Tenant.Tenant) // the engine copies what it was lent: the lane goes to another tenant
 	l := t.lane.Load()
 	t.lane.Store(nil)
 	t.laned = noLane
@@ -216,6 +219,8 @@ func (sh *shard[K, T]) fetchTo(t *tenant[K, T], end uint32) {
 	if l == nil || end == t.head {
 		return // closed by takeIn
 	}
+	// Before: the slots from head to end are their producers', which are writing them, or the holder's.
+	// After the loop: all the holder's.
 	n, void := between(t.head, end), 0
 	for at := t.head; at != end; at = after(at) {
 		if l.written(at).Cost == 0 {
@@ -244,7 +249,7 @@ func (sh *shard[K, T]) fetchTo(t *tenant[K, T], end uint32) {
 // fetchLanes fetches what all lanes hold.
 func (sh *shard[K, T]) fetchLanes() {
 	for i := len(sh.withLane) - 1; i >= 0; i-- {
-		if i < len(sh.withLane) { // else some were closed
+		if i < len(sh.withLane) { // else some were closed, and the last ones moved to their places
 			sh.fetch(sh.withLane[i])
 		}
 	}
@@ -269,7 +274,7 @@ func (sh *shard[K, T]) lookAtLane(t *tenant[K, T]) {
 		}
 	}
 	switch n := t.Len(); {
-	case n == 0:
+	case n == 0: // an open lane's tenant has a queued task, or no consumer would come by
 		sh.ranDry(t)
 	case n%lookEvery == 0 && between(t.head, t.load().tail()) > inPlace:
 		sh.fetch(t) // before producers find it full

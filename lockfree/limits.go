@@ -17,7 +17,7 @@ func (s *Scheduler[K, T]) limits(k K, note func()) (apply func(limit int) (risen
 	sh := s.shardOf(k)
 	return func(limit int) (risen int) {
 		sh.lock()
-		note()
+		note() // under the lock: a tenant that is made, or becomes active, later sees it
 		failpoint.At("limit noted")
 		if t, ok := s.tenants.Load(k); ok {
 			risen = t.setLimit(s.shared.Limit(k, limit))

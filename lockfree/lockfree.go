@@ -163,6 +163,8 @@ func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 // just changed the credits, and will call it.
 func (s *Scheduler[K, T]) drainCheck() {
 	failpoint.At("drained?")
+	// No credit is out, and none can be taken any more: a call that takes one now sees the state, and gives it
+	// back (takeCredits). So nothing is queued, nor will be.
 	if s.credit.Home() {
 		s.life.TryFinish()
 	}
@@ -195,7 +197,7 @@ func (sh *shard[K, T]) discard() bool {
 		}
 		t := ownerOf(dt)
 		sh.left(t, &task, firq.DropClosed)
-		sh.ranDry(t)
+		sh.ranDry(t) // what its lane holds is dropped next; an empty lane is closed
 	}
 	more := sh.Queue.Len() > 0
 	sh.unlock()

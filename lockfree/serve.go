@@ -24,7 +24,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 		sh.unlockWith(all[:have], 0)
 		return 0
 	}
-	sh.Queue.Control(s.life.State() == serve.Open)
+	sh.Queue.Control(s.life.State() == serve.Open) // CoDel drops nothing while the scheduler drains
 	sh.Unwait(now)
 	limit := sh.Limit() // it may have changed before the lock was ours
 	sh.affinity.touch(hint, now)
@@ -34,9 +34,10 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 			break // empty, ahead, or enough for one hold: the caller comes back
 		}
 		if n++; n < most {
-			limit = sh.Onward(limit)
+			limit = sh.Onward(limit) // in another round the other shards are asked again
 		}
 	}
+	// All credits in one step, and then the waiters: see takeOne.
 	if n > 0 {
 		failpoint.At("serve credit")
 		s.credit.GiveAt(hint, n)

@@ -73,6 +73,8 @@ func (t *tenant[K, T]) cas(from, to word) bool {
 
 // takePlaces takes up to n places under the lock, and returns how many: those that are owed, and of the word.
 func (t *tenant[K, T]) takePlaces(n int) (got int) {
+	// Those that are owed first: they are the holder's, so to take them needs no atomic step. Where tasks come
+	// and go one at a time the word is not touched at all.
 	if got = min(n, int(t.owed)); got > 0 {
 		t.owed -= int32(got)
 	}
@@ -99,7 +101,7 @@ func (t *tenant[K, T]) takeLocked() error {
 		w := t.load()
 		failpoint.At("full")
 		switch {
-		case w.hasRoom():
+		case w.hasRoom(): // a place was given back in between: once more
 		case int(t.limit)-w.room() > t.Len():
 			return errUnsure
 		case w.full():
@@ -163,6 +165,8 @@ func (t *tenant[K, T]) giveBack(n int) {
 func (t *tenant[K, T]) setLimit(n int) (risen int) {
 	risen = n - int(t.limit)
 	t.limit = int32(n)
+	// Lowered, the word's room is below 0 until enough tasks have left: no call gets a place, and the tasks that
+	// have one keep it.
 	t.owed += int32(risen) // may be below 0 for this moment
 	t.pay()
 	return risen
@@ -195,7 +199,7 @@ func (s *Scheduler[K, T]) sweep(now int64) {
 	}
 	s.shared.Sweep(now, func(i int, start bool) (looked, more bool) {
 		sh := s.shards[i]
-		if !sh.try() {
+		if !sh.try() { // a call on its way does not wait for that: a later one sweeps
 			return false, false
 		}
 		sh.begin()
@@ -259,6 +263,7 @@ func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) { t.SettleFlow(to
 func (t *tenant[K, T]) SettleFlow(token, flow uint64, delta int64) {
 	sh := t.shard
 	sh.lock()
+	// Under the lock: the tenant that the map has now stays in it until unlock (forget).
 	if t, _ = sh.s.tenants.Load(t.Key); t != nil {
 		sh.Charge(&t.Tenant, token, flow, delta)
 	}

@@ -32,11 +32,13 @@ func (w word) dead() bool   { return w&deadBit != 0 }
 // hasRoom reports whether a place can be taken.
 func (w word) hasRoom() bool { return int64(w) >= int64(oneRoom) && w&deadBit == 0 }
 
-// take returns w with n places less, put with n more.
+// take returns w with n places less, put with n more. The room is at the top, with its sign: neither a
+// borrow nor a carry reaches another part.
 func (w word) take(n int) word { return w - word(n)*oneRoom }
 func (w word) put(n int) word  { return w + word(n)*oneRoom }
 
-// tickets returns w with n places less, and the tail n tickets on.
+// tickets returns w with n places less, and the tail n tickets on. The tail wraps: its carry, which would
+// reach the room, is cut off.
 func (w word) tickets(n int) word {
 	return (w-word(n)*oneRoom)>>32<<32 | word(uint32(w)+uint32(n)*uint32(oneTicket))
 }

@@ -10,7 +10,7 @@ func (q *Queue[K, T]) lineFor(s *seat[K, T], level int, id uint64) (l *line[K, T
 	if q.cfg.MaxFlows > 1 {
 		if !s.flowed {
 			s.flowed = true
-			t.line.lane.spill(&q.pool) // from now on nothing is lent, and its line may go to a flow
+			t.line.row.spill(&q.pool) // from now on nothing is lent, and its line may go to a flow
 		}
 		if s.split&(1<<level) == 0 && l.otherThan(id) {
 			q.splitUp(s, level)
@@ -156,7 +156,7 @@ func (l *line[K, T]) otherThan(flow uint64) bool {
 	if l.tasks.tail != nil {
 		return l.tasks.tail.flow != flow
 	}
-	return flow != 0 && !l.lane.empty() // slots are of flow 0
+	return flow != 0 && !l.row.empty() // slots are of flow 0
 }
 
 // takeOut takes a task out of its flow's line.

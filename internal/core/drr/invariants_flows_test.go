@@ -5,7 +5,7 @@ import "fmt"
 // flows is census for the round robin of a level that is split.
 func (c *census[K, T]) flows(q *Queue[K, T], t *Tenant[K, T], level int) (queued int, err error) {
 	x := t.more.flows[level]
-	if l := t.level(level); !l.empty() || l.lane.first != nil {
+	if l := t.level(level); !l.empty() || l.row.first != nil {
 		return 0, fmt.Errorf("level %d: split, and has its own line", level)
 	}
 	guests := map[uint64]int32{}

@@ -27,7 +27,7 @@ func invariants[K comparable, T any](q *Queue[K, T], tenants []*Tenant[K, T]) er
 	if q.pool.spare != nil {
 		got[3] -= firstSegment
 	}
-	want := [...]int{len(c.held) + c.inLanes, c.ready, c.nEmpty, len(c.held) + c.slots}
+	want := [...]int{len(c.held) + c.inRows, c.ready, c.nEmpty, len(c.held) + c.slots}
 	if got != want {
 		return fmt.Errorf("queued, ready, nEmpty, used: %v, counted %v", got, want)
 	}
@@ -66,7 +66,7 @@ type census[K comparable, T any] struct {
 	held                     map[*entry[K, T]]bool
 	listed                   map[*seat[K, T]]where
 	ready, nEmpty, canExpire int
-	inLanes, slots           int
+	inRows, slots            int
 }
 
 func (c *census[K, T]) list(q *Queue[K, T], level int) error {
@@ -161,7 +161,7 @@ func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 func (c *census[K, T]) unsplit(q *Queue[K, T], t *Tenant[K, T], level int) (n int, err error) {
 	l := t.level(level)
 	flow := uint64(0)
-	if l.lane.empty() && l.tasks.head != nil {
+	if l.row.empty() && l.tasks.head != nil {
 		flow = l.tasks.head.flow
 	}
 	return c.line(t, level, l, func(e *entry[K, T]) error {
@@ -174,19 +174,19 @@ func (c *census[K, T]) unsplit(q *Queue[K, T], t *Tenant[K, T], level int) (n in
 
 // line counts the tasks of a line, of which each that is in an entry has to pass the check.
 func (c *census[K, T]) line(t *Tenant[K, T], level int, l *line[K, T], check func(*entry[K, T]) error) (n int, err error) {
-	if n, err = c.lane(&l.lane); err != nil || n > 0 && level != normalLevel {
+	if n, err = c.row(&l.row); err != nil || n > 0 && level != normalLevel {
 		return 0, fmt.Errorf("level %d: %d tasks in slots: %w", level, n, err)
 	}
-	if l != &t.line && l.lane.lent() > 0 {
-		return 0, fmt.Errorf("level %d: %d slots are lent, and Lent says %d", level, l.lane.lent(), t.Lent())
+	if l != &t.line && l.row.lent() > 0 {
+		return 0, fmt.Errorf("level %d: %d slots are lent, and Lent says %d", level, l.row.lent(), t.Lent())
 	}
 	var prev *entry[K, T]
 	for e := l.tasks.head; e != nil; e = e.next {
 		if prev != nil && e.prev != prev || e.tenant != t || int(e.priority)-1 != level || c.held[e] {
 			return 0, fmt.Errorf("level %d: task %v does not belong here", level, e.payload)
 		}
-		if int32(l.lane.in-e.after) < 0 || prev != nil && int32(e.after-prev.after) < 0 {
-			return 0, fmt.Errorf("task %v: came after slot %d of %d", e.payload, e.after, l.lane.in)
+		if int32(l.row.in-e.after) < 0 || prev != nil && int32(e.after-prev.after) < 0 {
+			return 0, fmt.Errorf("task %v: came after slot %d of %d", e.payload, e.after, l.row.in)
 		}
 		if (e.bucket != noBucket) != (e.due != NoDeadline) {
 			return 0, fmt.Errorf("task %v: due %d, in bucket %d", e.payload, e.due, e.bucket)
@@ -209,33 +209,33 @@ func (c *census[K, T]) line(t *Tenant[K, T], level int, l *line[K, T], check fun
 	return n, nil
 }
 
-// lane counts what is in slots.
-func (c *census[K, T]) lane(l *lane[K, T]) (n int, err error) {
+// row counts what is in slots.
+func (c *census[K, T]) row(l *row[K, T]) (n int, err error) {
 	var prev *segment[T]
 	for s := l.first; s != nil; prev, s = s, s.next {
 		switch {
 		case s.prev != prev || s.next == nil && s != l.last:
-			return 0, errors.New("lane: broken link")
+			return 0, errors.New("row: broken link")
 		case s.lent:
 			if s != l.last || s.from < 0 || s.from >= s.to || s.to > len(s.slots) || s.rest < 0 || s.rest > s.from ||
 				s.rest > 0 && s.to < len(s.slots) {
-				return 0, fmt.Errorf("lane: lent slots %d to %d and %d of %d are in use; the last segment: %t", s.from, s.to, s.rest, len(s.slots), s == l.last)
+				return 0, fmt.Errorf("row: lent slots %d to %d and %d of %d are in use; the last segment: %t", s.from, s.to, s.rest, len(s.slots), s == l.last)
 			}
 			n += s.to - s.from + s.rest
 			continue
 		case s.from > s.to || s.to > len(s.slots) || s != l.first && s.from > 0 ||
 			s.to < len(s.slots) && s != l.last && (s.next != l.last || !s.next.lent):
-			return 0, fmt.Errorf("lane: slots %d to %d of %d are in use", s.from, s.to, len(s.slots))
+			return 0, fmt.Errorf("row: slots %d to %d of %d are in use", s.from, s.to, len(s.slots))
 		case s.from == s.to && (s == l.first || s != l.last):
-			return 0, errors.New("lane: an empty segment")
+			return 0, errors.New("row: an empty segment")
 		}
 		n += s.to - s.from
 		c.slots += len(s.slots)
 	}
 	if n != int(l.in-l.out) || (l.first == nil) != (l.last == nil) {
-		return 0, fmt.Errorf("lane: %d tasks, counted %d", l.in-l.out, n)
+		return 0, fmt.Errorf("row: %d tasks, counted %d", l.in-l.out, n)
 	}
-	c.inLanes += n
+	c.inRows += n
 	return n, nil
 }
 

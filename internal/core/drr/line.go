@@ -4,14 +4,14 @@ package drr
 // counts of slots that have come in and left say which is older; see entry.after. The
 // zero value is empty.
 type line[K comparable, T any] struct {
-	lane  lane[K, T]
+	row   row[K, T]
 	tasks entries[K, T]
 }
 
-func (l *line[K, T]) empty() bool { return l.tasks.head == nil && l.lane.empty() }
+func (l *line[K, T]) empty() bool { return l.tasks.head == nil && l.row.empty() }
 
 func (l *line[K, T]) push(e *entry[K, T]) {
-	e.after = l.lane.in
+	e.after = l.row.in
 	l.tasks.push(e)
 }
 
@@ -19,8 +19,8 @@ func (l *line[K, T]) push(e *entry[K, T]) {
 func (l *line[K, T]) first() (h head, e *entry[K, T]) {
 	e = l.tasks.head
 	switch {
-	case !l.lane.empty() && (e == nil || int32(e.after-l.lane.out) > 0):
-		return l.lane.front().head(), nil
+	case !l.row.empty() && (e == nil || int32(e.after-l.row.out) > 0):
+		return l.row.front().head(), nil
 	case e == nil:
 		return head{}, nil
 	}
@@ -31,8 +31,8 @@ func (l *line[K, T]) first() (h head, e *entry[K, T]) {
 func (l *line[K, T]) last() (h head, e *entry[K, T]) {
 	e = l.tasks.tail
 	switch {
-	case !l.lane.empty() && (e == nil || e.after != l.lane.in):
-		return l.lane.back().head(), nil
+	case !l.row.empty() && (e == nil || e.after != l.row.in):
+		return l.row.back().head(), nil
 	case e == nil:
 		return head{}, nil
 	}

@@ -31,7 +31,7 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 			break
 		}
 		t := s.tenant
-		if t.mask == 0 {
+		if t.mask == 0 { // its last task was served: it lingered in case another came before this visit
 			q.nEmpty--
 			l.leaveFront(s)
 			continue
@@ -39,11 +39,12 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 		if t.mask != 1<<normalLevel || t.blocked {
 			break
 		}
-		g := t.line.lane.first
+		// With that mask all its tasks are in slots, of which the oldest is next.
+		g := t.line.row.first
 		at := &g.slots[g.from]
 		cost, deficit := int64(at.Cost), s.deficit
 		if !s.inTurn {
-			if beyond(l.round, limit) {
+			if beyond(l.round, limit) { // NextOfAll says that it is ahead
 				break
 			}
 			l.reached = l.round
@@ -67,17 +68,19 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 		l.audit.spent += uint64(cost)
 		var zero T
 		enqueued, *payload, at.Payload = at.Enqueued, at.Payload, zero // keep no payload alive
+		// Before: the slot is the Queue's. After: the row's last segment fills it again; of a segment that is lent it is
+		// the lender's (Lent).
 		if g.from+1 < g.to {
 			g.from++
-			t.line.lane.out++
+			t.line.row.out++
 		} else {
-			t.line.lane.popFront(&q.pool)
+			t.line.row.popFront(&q.pool)
 		}
 		q.queued--
 		q.ready-- // a tenant in a list is not blocked
 		if t.queued--; t.queued == 0 {
 			t.mask = 0
-			q.nEmpty++
+			q.nEmpty++ // it stays in the list until its next visit
 		}
 		return t, cost, enqueued
 	}

@@ -22,7 +22,7 @@ func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (task
 // are queued, of the queue with the most tasks.
 func (q *Queue[K, T]) evict(t *Tenant[K, T], level int, newest bool, task *Task[T]) {
 	l := q.victims(t, level)
-	l.lane.spill(&q.pool)
+	l.row.spill(&q.pool)
 	_, e := l.first()
 	if newest {
 		_, e = l.last()
@@ -32,11 +32,11 @@ func (q *Queue[K, T]) evict(t *Tenant[K, T], level int, newest bool, task *Task[
 		task.is(q.takeEntry(e, &task.Payload))
 		return
 	case newest:
-		task.is(takeSlot(l.lane.back(), &task.Payload))
-		l.lane.popBack(&q.pool)
+		task.is(takeSlot(l.row.back(), &task.Payload))
+		l.row.popBack(&q.pool)
 	default:
-		task.is(takeSlot(l.lane.front(), &task.Payload))
-		l.lane.popFront(&q.pool)
+		task.is(takeSlot(l.row.front(), &task.Payload))
+		l.row.popFront(&q.pool)
 	}
 	q.slotTaken(&t.seat)
 }

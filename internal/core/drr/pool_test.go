@@ -66,9 +66,9 @@ func TestPoolZeroesPayload(t *testing.T) {
 	}
 }
 
-// TestLaneZeroesPayload: a payload is not kept alive by the slot that it was in,
+// TestRowZeroesPayload: a payload is not kept alive by the slot that it was in,
 // whichever way it leaves.
-func TestLaneZeroesPayload(t *testing.T) {
+func TestRowZeroesPayload(t *testing.T) {
 	q := New[int, *int](Config{}, quiet[int, *int]{})
 	var a Tenant[int, *int]
 	a.Init(1, 1)
@@ -88,7 +88,7 @@ func TestLaneZeroesPayload(t *testing.T) {
 			t.Fatalf("drained %v, %v", task, ok)
 		}
 	}
-	if q.Len() != 0 || !a.line.lane.empty() || a.line.lane.first != nil || q.pool.used != 0 {
+	if q.Len() != 0 || !a.line.row.empty() || a.line.row.first != nil || q.pool.used != 0 {
 		t.Fatalf("%d tasks, %d slots in use", q.Len(), q.pool.used)
 	}
 	for _, s := range q.pool.segments {
@@ -102,9 +102,9 @@ func TestLaneZeroesPayload(t *testing.T) {
 	}
 }
 
-// TestLaneOrder: a tenant's tasks of one priority leave in the order in which they came,
-// be they in its lane or in entries, and at either end.
-func TestLaneOrder(t *testing.T) {
+// TestRowOrder: a tenant's tasks of one priority leave in the order in which they came,
+// be they in its row or in entries, and at either end.
+func TestRowOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		q, tenants := makeTenants(Config{}, 1, 1)

@@ -141,7 +141,7 @@ func (q *Queue[K, T]) pushEntry(t *Tenant[K, T], task *Task[T]) {
 	if task.Ticket != nil {
 		task.Ticket.SetPlace(e)
 	}
-	first := l.tasks.head == e && l.lane.empty() && !kept
+	first := l.tasks.head == e && l.row.empty() && !kept
 	q.pushed(s, level, 1, wasEmpty, first || q.cfg.Order != firq.FIFO)
 }
 
@@ -152,16 +152,16 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 		q.pushEntry(t, &Task[T]{Payload: *payload, Cost: cost, Enqueued: enqueued, Due: NoDeadline, Priority: firq.PriorityNormal})
 		return
 	}
-	last := t.line.lane.last // as lane.push, and room
+	last := t.line.row.last // as row.push, and room
 	if last == nil && q.pool.spare != nil {
 		last, q.pool.spare = q.pool.spare, nil
-		t.line.lane.first, t.line.lane.last = last, last
+		t.line.row.first, t.line.row.last = last, last
 	} else if last == nil || last.to >= len(last.slots) || last.lent {
-		last = t.line.lane.room(&q.pool)
+		last = t.line.row.room(&q.pool)
 	}
 	into := &last.slots[last.to]
 	last.to++
-	t.line.lane.in++
+	t.line.row.in++
 	into.Cost, into.Enqueued, into.Payload = uint32(cost), enqueued, *payload
 	if l := &q.lists[0]; t.blocked || t.mask&(1<<normalLevel) == 0 && (t.mask != 0 || l.wait > 0 || q.newFirst) {
 		q.pushed(&t.seat, normalLevel, 1, t.mask == 0, t.mask&(1<<normalLevel) == 0)

@@ -220,7 +220,7 @@ func (q *Queue[K, T]) empty(s *seat[K, T]) bool {
 // if it is in a slot: the first of slotLine.
 func (q *Queue[K, T]) front(s *seat[K, T], now int64) (h head, e *entry[K, T]) {
 	if t := s.tenant; q.plain && t.mask == 1<<normalLevel {
-		return t.line.lane.front().head(), nil
+		return t.line.row.front().head(), nil
 	}
 	return q.frontAmongLevels(s, now, false)
 }

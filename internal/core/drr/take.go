@@ -9,8 +9,8 @@ func (q *Queue[K, T]) take(s *seat[K, T], e *entry[K, T], payload *T) Head {
 		return q.takeEntry(e, payload)
 	}
 	l := q.slotLine(s)
-	h := takeSlot(l.lane.front(), payload)
-	l.lane.popFront(&q.pool)
+	h := takeSlot(l.row.front(), payload)
+	l.row.popFront(&q.pool)
 	q.slotTaken(s)
 	return h
 }
@@ -43,7 +43,7 @@ func (q *Queue[K, T]) takeEntry(e *entry[K, T], payload *T) Head {
 		if level == normalLevel {
 			t.mask &^= mixedNormal
 		}
-		if l.lane.empty() {
+		if l.row.empty() {
 			t.mask &^= 1 << level
 		}
 	}

@@ -28,12 +28,15 @@ func (s *Shard[K, T]) Next(it *firq.Item[K, T], now int64, limit uint64) (t *Ten
 	} else if dt = s.nextOfAll(it, now, limit); dt == nil {
 		return nil, 0
 	}
+	// The task is the caller's now. What is left are the books of the delivery, all plain: they are the
+	// holder's, and Stats reads them as a holder.
 	t = TenantOf(dt)
 	it.Tenant = t.Key
 	s.waits[s.servedBy&1].Record(it.Wait)
 	s.dequeued++
 	t.lastUsed = max(t.lastUsed, now) // the goroutine that reads the clock first may come last
 	t.delivered++
+	// Often at first, so that a new tenant is ranked soon, then at each 64th: a rank is worth no more.
 	if n := t.delivered; n&63 == 0 || n&(n-1) == 0 {
 		s.top.offer(t)
 	}

@@ -114,6 +114,8 @@ func (s *stripe) take(n int) int {
 			return 0
 		}
 		failpoint.At("credit take")
+		// Before: the credits are the stripe's. After: the caller's. It fails if the word has changed since it
+		// was looked at: also if it has changed back, as it counts its versions, which look relies on.
 		if s.word.CompareAndSwap(w, w+version-uint64(got)) {
 			return got
 		}
@@ -129,8 +131,12 @@ func (p *Pool) refill(own *stripe, n int) (got int, ok bool) {
 		if from == own || has(from.word.Load()) <= 0 {
 			continue
 		}
-		p.moving.Add(1) // before the credits leave: a call that refuses looks at it
+		// Before the credits leave: from then until they have arrived they are in no stripe, and a call that
+		// adds up the stripes looks at moving (look), and is not sure.
+		p.moving.Add(1)
 		failpoint.At("credit move")
+		// What the call wants is its own from here on. Half of what is left comes along for later calls on this
+		// processor: it is in this call's hands, and then in own.
 		if got = from.take(n); got > 0 {
 			if extra := from.take(int(has(from.word.Load())+1) / 2); extra > 0 {
 				failpoint.At("credit arrive")
@@ -143,6 +149,8 @@ func (p *Pool) refill(own *stripe, n int) (got int, ok bool) {
 			return got, true
 		}
 	}
+	// All stripes were empty, but not at one instant: a credit may have gone from one that was still to be looked
+	// at to one that was passed.
 	if free, _, sure := p.look(); !sure || free > 0 {
 		if p.debt.Load() > 0 {
 			p.reopen()
@@ -215,6 +223,8 @@ func (p *Pool) Give(n int) {
 
 // GiveAt is Give for a caller that knows its cpu.Hint; n is at least 1.
 func (p *Pool) GiveAt(hint, n int) {
+	// Before: the credits are the caller's. After: the stripe's, and any call's that takes them; not those of a
+	// stripe that is shut, where they may pay the debt (reopen). Pairs with the CAS of take.
 	p.stripes[hint&p.mask].word.Add(version + uint64(n))
 }
 
@@ -266,7 +276,7 @@ func (p *Pool) Bring(hint int) {
 		if from == own || has(from.word.Load()) <= 0 {
 			continue
 		}
-		p.moving.Add(1) // before the credits leave: a call that refuses looks at it
+		p.moving.Add(1) // before the credits leave; see refill
 		got := from.take(int(has(from.word.Load())+1) / 2)
 		if got > 0 {
 			own.word.Add(version + uint64(got))

@@ -22,18 +22,18 @@ func (h *head) none() bool { return h.cost == 0 }
 
 func (s *Slot[T]) head() head { return head{int64(s.Cost), s.Enqueued, NoDeadline} }
 
-// lane is a queue of slots, oldest first. The zero value is empty, and an empty lane
+// row is a queue of slots, oldest first. The zero value is empty, and an empty row
 // has no memory. Tasks that need more than a slot has are in entries instead; between
 // the two, the counts in and out say which is older: see entry.after.
-type lane[K comparable, T any] struct {
+type row[K comparable, T any] struct {
 	first, last *segment[T]
 	in, out     uint32 // tasks that have come in at the end, and left at the front; modulo 1<<32
 }
 
-// segment is a piece of a lane. Slots leave at the front of the first one only. The last one
+// segment is a piece of a row. Slots leave at the front of the first one only. The last one
 // may be empty.
 //
-// Or it is what the Queue was lent (Lend). Such a segment is the last one of its lane, and
+// Or it is what the Queue was lent (Lend). Such a segment is the last one of its row, and
 // has slots in it; what it does not have room for before the end of the ring goes on at
 // the beginning.
 type segment[T any] struct {
@@ -44,7 +44,7 @@ type segment[T any] struct {
 	lent       bool
 }
 
-// The first segment of a lane is small, as few tenants have much; each further one is
+// The first segment of a row is small, as few tenants have much; each further one is
 // twice as large, up to 256 slots.
 const (
 	firstSegment = 4
@@ -54,13 +54,13 @@ const (
 // size returns n of a segment of firstSegment<<n slots.
 func (s *segment[T]) size() int { return bits.Len(uint(len(s.slots)/firstSegment)) - 1 }
 
-func (l *lane[K, T]) empty() bool { return l.in == l.out }
+func (l *row[K, T]) empty() bool { return l.in == l.out }
 
-// front returns the oldest slot of a lane that is not empty.
-func (l *lane[K, T]) front() *Slot[T] { return &l.first.slots[l.first.from] }
+// front returns the oldest slot of a row that is not empty.
+func (l *row[K, T]) front() *Slot[T] { return &l.first.slots[l.first.from] }
 
 // push adds a slot at the end, and returns it for the caller to fill.
-func (l *lane[K, T]) push(p *pool[K, T]) *Slot[T] {
+func (l *row[K, T]) push(p *pool[K, T]) *Slot[T] {
 	s := l.last
 	if s == nil || s.to >= len(s.slots) || s.lent {
 		s = l.room(p)
@@ -71,8 +71,8 @@ func (l *lane[K, T]) push(p *pool[K, T]) *Slot[T] {
 	return at
 }
 
-// room returns the last segment of a lane, once there is room at its end.
-func (l *lane[K, T]) room(p *pool[K, T]) *segment[T] {
+// room returns the last segment of a row, once there is room at its end.
+func (l *row[K, T]) room(p *pool[K, T]) *segment[T] {
 	if s := p.spare; s != nil && l.last == nil {
 		p.spare, l.first, l.last = nil, s, s
 		return s
@@ -85,7 +85,7 @@ func (l *lane[K, T]) room(p *pool[K, T]) *segment[T] {
 }
 
 // grow adds a segment.
-func (l *lane[K, T]) grow(p *pool[K, T]) {
+func (l *row[K, T]) grow(p *pool[K, T]) {
 	size := 0
 	if l.last != nil {
 		size = min(l.last.size()+1, segmentSizes-1)
@@ -93,8 +93,8 @@ func (l *lane[K, T]) grow(p *pool[K, T]) {
 	l.append(p.segment(size))
 }
 
-// append adds a segment that is not in a lane.
-func (l *lane[K, T]) append(s *segment[T]) {
+// append adds a segment that is not in a row.
+func (l *row[K, T]) append(s *segment[T]) {
 	if s.prev = l.last; s.prev == nil {
 		l.first = s
 	} else {
@@ -103,8 +103,8 @@ func (l *lane[K, T]) append(s *segment[T]) {
 	l.last = s
 }
 
-// unlast takes the last segment out of the lane.
-func (l *lane[K, T]) unlast() *segment[T] {
+// unlast takes the last segment out of the row.
+func (l *row[K, T]) unlast() *segment[T] {
 	s := l.last
 	if l.last = s.prev; l.last == nil {
 		l.first = nil
@@ -116,7 +116,7 @@ func (l *lane[K, T]) unlast() *segment[T] {
 }
 
 // popFront removes the oldest slot, whose payload the caller has taken and zeroed.
-func (l *lane[K, T]) popFront(p *pool[K, T]) {
+func (l *row[K, T]) popFront(p *pool[K, T]) {
 	s := l.first
 	l.out++
 	if s.from++; s.from < s.to {
@@ -133,7 +133,7 @@ func (l *lane[K, T]) popFront(p *pool[K, T]) {
 
 // dropFirst gives back the first segment, which is empty, unless what was lent goes on at the
 // beginning of its ring.
-func (l *lane[K, T]) dropFirst(p *pool[K, T]) {
+func (l *row[K, T]) dropFirst(p *pool[K, T]) {
 	s := l.first
 	if s.rest > 0 {
 		s.from, s.to, s.rest = 0, s.rest, 0
@@ -152,8 +152,8 @@ func (l *lane[K, T]) dropFirst(p *pool[K, T]) {
 	p.putSegment(s)
 }
 
-// back returns the newest slot of a lane that is not empty, and has spilled.
-func (l *lane[K, T]) back() *Slot[T] {
+// back returns the newest slot of a row that is not empty, and has spilled.
+func (l *row[K, T]) back() *Slot[T] {
 	s := l.last
 	if s.from == s.to {
 		s = s.prev
@@ -163,8 +163,8 @@ func (l *lane[K, T]) back() *Slot[T] {
 
 // popBack removes the newest slot, whose payload the caller has taken and zeroed. It
 // leaves the last segment empty rather than give it back and fetch it again, but the
-// only one. The lane has spilled.
-func (l *lane[K, T]) popBack(p *pool[K, T]) {
+// only one. The row has spilled.
+func (l *row[K, T]) popBack(p *pool[K, T]) {
 	s := l.last
 	if s.from == s.to {
 		p.putSegment(l.unlast())
@@ -177,8 +177,8 @@ func (l *lane[K, T]) popBack(p *pool[K, T]) {
 	}
 }
 
-// lent returns how many slots of a ring are in the lane.
-func (l *lane[K, T]) lent() int {
+// lent returns how many slots of a ring are in the row.
+func (l *row[K, T]) lent() int {
 	if s := l.last; s != nil && s.lent {
 		return s.to - s.from + s.rest
 	}
@@ -186,8 +186,8 @@ func (l *lane[K, T]) lent() int {
 }
 
 // lend adds n slots of a ring, from one on, at the end: those behind the last one that was
-// lent, if any are still in the lane.
-func (l *lane[K, T]) lend(p *pool[K, T], ring []Slot[T], from, n int) {
+// lent, if any are still in the row.
+func (l *row[K, T]) lend(p *pool[K, T], ring []Slot[T], from, n int) {
 	s := l.last
 	if s == nil || !s.lent {
 		if s != nil && s.from == s.to {
@@ -206,8 +206,8 @@ func (l *lane[K, T]) lend(p *pool[K, T], ring []Slot[T], from, n int) {
 	s.rest += n
 }
 
-// spill moves what was lent into segments of the lane's own.
-func (l *lane[K, T]) spill(p *pool[K, T]) {
+// spill moves what was lent into segments of the row's own.
+func (l *row[K, T]) spill(p *pool[K, T]) {
 	if l.last == nil || !l.last.lent {
 		return
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/firq-go/firq/internal/proof/race"
 )
 
-// laneInvariants returns what is wrong with a lane that holds n slots, and with what is free.
-func laneInvariants(l *lane[int, int], p *pool[int, int], n int) error {
+// rowInvariants returns what is wrong with a row that holds n slots, and with what is free.
+func rowInvariants(l *row[int, int], p *pool[int, int], n int) error {
 	if (l.first == nil) != (n == 0) || (l.last == nil) != (n == 0) || l.empty() != (n == 0) || int(l.in-l.out) != n {
 		return fmt.Errorf("first %p, last %p, %d in, %d out; %d slots", l.first, l.last, l.in, l.out, n)
 	}
@@ -75,13 +75,13 @@ func (l *lender[T]) lend(q *Queue[int, T], t *Tenant[int, T], tasks ...Task[T]) 
 	return n
 }
 
-// TestLane: a lane is a queue with two ends, and its segments are linked and counted right
+// TestRow: a row is a queue with two ends, and its segments are linked and counted right
 // after every step. Now and then some of it is lent.
-func TestLane(t *testing.T) {
+func TestRow(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		var p pool[int, int]
-		var l lane[int, int]
+		var l row[int, int]
 		var ring lender[int]
 		oldest, next := 0, 0
 		for i := range 600 {
@@ -97,7 +97,7 @@ func TestLane(t *testing.T) {
 						t.Fatalf("seed %d: %d lent, and %d more: %d", seed, before, n, l.lent())
 					}
 				}
-				if err := laneInvariants(&l, &p, next-oldest); err != nil {
+				if err := rowInvariants(&l, &p, next-oldest); err != nil {
 					t.Fatalf("seed %d, step %d, lent: %v", seed, i, err)
 				}
 			}
@@ -123,7 +123,7 @@ func TestLane(t *testing.T) {
 				}
 				l.popBack(&p)
 			}
-			if err := laneInvariants(&l, &p, next-oldest); err != nil {
+			if err := rowInvariants(&l, &p, next-oldest); err != nil {
 				t.Fatalf("seed %d, step %d: %v", seed, i, err)
 			}
 		}
@@ -134,7 +134,7 @@ func TestLane(t *testing.T) {
 func TestLineWraps(t *testing.T) {
 	for before := range uint32(6) {
 		q, tenants := makeTenants(Config{}, 1, 1)
-		l := &tenants[0].line.lane
+		l := &tenants[0].line.row
 		l.in = math.MaxUint32 - before
 		l.out = l.in
 		for n := range 12 {
@@ -152,7 +152,7 @@ func TestLineWraps(t *testing.T) {
 	}
 }
 
-// TestPlainZeroesPayload is TestLaneZeroesPayload for the fast path.
+// TestPlainZeroesPayload is TestRowZeroesPayload for the fast path.
 func TestPlainZeroesPayload(t *testing.T) {
 	q := New[int, *int](Config{}, quiet[int, *int]{})
 	var a Tenant[int, *int]
@@ -204,7 +204,7 @@ func (p *pantry) state() string {
 		l.audit, "; ", l.active.n, l.fresh.n)
 	for _, t := range p.tenants {
 		s := &t.seat
-		say += fmt.Sprint("; ", t.queued, t.mask, t.blocked, s.deficit, s.visit, s.where, s.inTurn, t.line.lane.in, t.line.lane.out)
+		say += fmt.Sprint("; ", t.queued, t.mask, t.blocked, s.deficit, s.visit, s.where, s.inTurn, t.line.row.in, t.line.row.out)
 	}
 	return say
 }
