@@ -165,6 +165,11 @@ func TestStateOutlives(t *testing.T) {
 		if got, err := keep.Call(ctx, k.Ref("x"), 0); got != 7 || err != nil {
 			t.Errorf("after %s: %d, %v", how, got, err)
 		}
+		a.mu.RLock()
+		if x := a.acts[actor.Identity{Kind: "tally", Key: "x"}]; x == nil || x.own.state != nil {
+			t.Errorf("after %s: what start has read is kept", how)
+		}
+		a.mu.RUnlock()
 		now := must(fence.Call(ctx, k.Ref("x"), actor.Nothing{}))(t)
 		if now <= last {
 			t.Errorf("the fence of the next activation is %d, after %d", now, last)

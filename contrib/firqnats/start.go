@@ -55,6 +55,7 @@ func (a *activation) takeAndStart() {
 		a.leave("", notSent(err), false)
 		return
 	}
+	a.own.state = nil // start has read it; or what was loaded would stay for as long as the actor
 	a.begun(b)
 }
 
