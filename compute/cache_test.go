@@ -406,6 +406,10 @@ func TestCacheLargestSize(t *testing.T) {
 
 // Many goroutines write, read and delete; then the cache is intact. Under -race.
 func TestCacheStress(t *testing.T) {
+	n := 20_000
+	if testing.Short() {
+		n = 6000
+	}
 	for _, cfg := range []Config[int, int, int]{{Size: 3000}, {Size: 3000, MaxPerTenant: 0.4}, {Size: 30_000, Weigh: weightOne}} {
 		cfg.TTL = time.Hour
 		c := newInts(cfg)
@@ -418,7 +422,7 @@ func TestCacheStress(t *testing.T) {
 		for g := range 8 {
 			wg.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(g), 1))
-				for i := range 20_000 {
+				for i := range n {
 					k := intKey{r.IntN(4), g + 8*r.IntN(400)} // a server sets no key twice at the same time
 					switch r.IntN(10) {
 					case 0, 1, 2, 3:

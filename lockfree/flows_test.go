@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // The two cores deliver in the same order, whatever flows do, although one of them
 // queues tasks when it looks at a tenant and the other one when they come.
 func TestFlowsAsBaseline(t *testing.T) {
+	race.OneGoroutine(t)
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		cfg := config{

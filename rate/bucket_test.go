@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // oracle is GCRA as it is in the books, in fractions: tat is when the burst will be whole.
@@ -159,6 +161,7 @@ func TestInterval(t *testing.T) {
 // TestNoDrift: tokens of a fraction of a nanosecond, and fractions of tokens, add up over
 // millions of calls.
 func TestNoDrift(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, limit := range []Limit{{1e12, 1000}, {3e9, 1}, {1.0 / 3, 1}, {1e6 / 7.0, 10}} {
 		l, c := manual(limit.PerSecond, limit.Burst)
 		token := 1e9 / limit.PerSecond

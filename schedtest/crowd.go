@@ -29,7 +29,7 @@ var crowdChecks = []check{
 
 func crowdIdle(t *testing.T, newSched maker, shards int) {
 	s := open(t, newSched, config{Shards: shards, MaxTenants: 3, TenantIdle: time.Hour})
-	for _, tenant := range tenants(500) {
+	for _, tenant := range tenants(reps(500)) {
 		load(t, s, tenant, 2)
 		take(t, s)
 		take(t, s)

@@ -72,7 +72,11 @@ func inFlightEarns(t *testing.T, newSched maker) {
 // binds, the others share the rest equally.
 func inFlightShares(t *testing.T, newSched maker) {
 	const slots, others, limit = 64, 10, 32
-	for _, quantum := range []int64{1, 8, 16, 100} {
+	quanta := []int64{1, 8, 16, 100}
+	if testing.Short() {
+		quanta = quanta[1:2]
+	}
+	for _, quantum := range quanta {
 		for _, x := range []struct {
 			name         string
 			weight, cost int64

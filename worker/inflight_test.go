@@ -14,8 +14,12 @@ import (
 // Weights and costs hold with MaxInFlightPerTenant, however many tasks a turn has: gold
 // next to ten others, 64 workers, at most 32 for each, all with a backlog.
 func TestWeightsInFlight(t *testing.T) {
+	quanta := []int64{1, 8, 16, 100}
+	if testing.Short() {
+		quanta = quanta[1:2]
+	}
 	for name, newCore := range cores[int, int]() {
-		for _, quantum := range []int64{1, 8, 16, 100} {
+		for _, quantum := range quanta {
 			for _, x := range []struct {
 				name         string
 				weight, cost int64

@@ -50,15 +50,16 @@ var (
 	clusterServer = &server{name: "cluster"}
 )
 
-// each runs a test on its own embedded server, on Redis, on Valkey and on a cluster of three.
+// each runs a test on its own embedded server, on Redis, on Valkey and on a cluster of three; short, it leaves out
+// Valkey, and the embedded server where there is Redis.
 func each(t *testing.T, f func(t *testing.T, s *server)) {
 	t.Helper()
 	t.Parallel()
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
-		f(t, embeddedServer(t))
-	})
-	for _, s := range []*server{redisServer, valkeyServer, clusterServer} {
+	onEmbedded(t, f)
+	for _, s := range []*server{redisServer, clusterServer, valkeyServer} {
+		if s == valkeyServer && testing.Short() {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			s.need(t)
@@ -67,14 +68,24 @@ func each(t *testing.T, f func(t *testing.T, s *server)) {
 	}
 }
 
-// fast runs a test on the embedded server and on Redis.
-func fast(t *testing.T, f func(t *testing.T, s *server)) {
+// onEmbedded runs a test on its own embedded server; if it is to be short and there is Redis, not at all, as an
+// interpreter of Lua under -race takes most of the time.
+func onEmbedded(t *testing.T, f func(t *testing.T, s *server)) {
 	t.Helper()
-	t.Parallel()
+	if testing.Short() && redisServer.err == nil {
+		return
+	}
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
 		f(t, embeddedServer(t))
 	})
+}
+
+// fast runs a test on the embedded server and on Redis; short, on one of them.
+func fast(t *testing.T, f func(t *testing.T, s *server)) {
+	t.Helper()
+	t.Parallel()
+	onEmbedded(t, f)
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
 		redisServer.need(t)

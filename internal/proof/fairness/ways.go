@@ -56,7 +56,10 @@ func newcomers(t *testing.T, build Maker) {
 	var b strings.Builder
 	for _, consumers := range []int{1, 4} {
 		for _, batch := range []int{1, 32} {
-			for _, m := range []Mix{Random, Long, Costly} {
+			for i, m := range []Mix{Random, Long, Costly} {
+				if testing.Short() && (consumers/4+batch/32+i)%3 != 0 {
+					continue // one mix each
+				}
 				x := setup{shards: 8, crowd: 20, consumers: consumers, batch: batch, slack: 1, mix: m}
 				x.newcomers, x.amid = true, consumers == 1
 				f := x.must(t, build)
@@ -127,8 +130,11 @@ func midHold(t *testing.T, build Maker) {
 
 // history: neither what was served before, nor where the count of rounds stands, makes a difference.
 func history(t *testing.T, build Maker) {
-	for _, shards := range []int{1, 2, 8} {
-		for _, m := range []Mix{Random, Cheap, Costly} {
+	for s, shards := range []int{1, 2, 8} {
+		for i, m := range []Mix{Random, Cheap, Costly} {
+			if testing.Short() && (s+i)%3 != 0 {
+				continue // one mix each
+			}
 			x := setup{shards: shards, crowd: 20, consumers: 1, batch: 1, slack: 1, mix: m}
 			for _, x.round = range []uint64{1<<61 - 20, 1<<62 - 20, 1<<62 + 1<<61 - 20, 1<<63 - 20, 1<<63 - 1} {
 				x.must(t, build)

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 const root = "../../.."
@@ -21,6 +23,7 @@ const enough = 100
 
 // TestList: the list fits the code as it is, so that it does not rot.
 func TestList(t *testing.T) {
+	race.OneGoroutine(t)
 	all, err := load(root)
 	if err != nil {
 		t.Fatal(err)

@@ -88,7 +88,11 @@ func emptyTurnsCount(t *testing.T, build Maker) {
 // Tenants that enqueue and cancel in turn, so that their shard is never idle, do not
 // take it ahead: tenants that come to it wait as theorem 3 says.
 func cancellingCrowd(t *testing.T, build Maker) {
-	for _, group := range []int{1, 100} {
+	most := 100
+	if testing.Short() {
+		most = 20
+	}
+	for _, group := range []int{1, most} {
 		for _, shard := range []int{0, 1} {
 			s, another := onShards(t, build, firq.Config[int, int]{Shards: 2})
 			slow, victim := another(1-shard), another(shard)
