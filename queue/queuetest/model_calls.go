@@ -132,9 +132,20 @@ func (m *model) enqueue() {
 		m.did("Enqueue(%+v)", x)
 	}
 	rs, _ := m.q.EnqueueBatch(bounded(m), tasks)
+	refused, again := map[string]bool{}, map[string]bool{}
 	for i, x := range tasks {
-		if want := m.accept(x, true); rs[i].ID != want.ID || !errors.Is(rs[i].Err, want.Err) || want.Err == nil && rs[i].Err != nil {
+		want := m.accept(x, true)
+		if rs[i].ID != want.ID || !errors.Is(rs[i].Err, want.Err) || want.Err == nil && rs[i].Err != nil {
 			m.fail("%d of %d: Enqueue(%s): %v, want %v", i, len(tasks), x.ID, rs[i], want)
+		}
+		refused[x.ID] = refused[x.ID] || want.Err != nil
+		again[x.ID] = refused[x.ID] && want.Err == nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(again)) {
+		if again[id] { // it may have taken another round trip, and be behind later ones
+			ok(m, m.q.Cancel(bounded(m), id))
+			m.st.Cancelled++
+			m.ends(m.tasks[id])
 		}
 	}
 	if tasks[0].Delay == soon {
