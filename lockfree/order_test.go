@@ -15,10 +15,7 @@ import (
 // Producers number their tasks per tenant; each consumer must see the numbers of a producer and tenant rise, and all
 // together every task once. A quarter of the runs has tasks that are not plain among them.
 func TestOrder(t *testing.T) {
-	lanes, each := 0, 4000
-	if testing.Short() {
-		each = 1000
-	}
+	lanes := 0
 	for run := 0; run < 24; run++ {
 		cfg := firq.Config[int, [3]int]{MaxGlobal: []int{100, 5000, 65536}[run%3], Shards: 1 + run%2}
 		if run%4 == 1 {
@@ -30,9 +27,9 @@ func TestOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const producers, consumers = 6, 4
+		const producers, consumers, each = 6, 4, 4000
 		var wg, cg sync.WaitGroup
-		got := make([]atomic.Int32, producers*each)
+		var got [producers * each]atomic.Int32
 		var stop atomic.Bool
 		go func() { // an outside observer of the limits
 			for !stop.Load() {
