@@ -14,10 +14,10 @@ import (
 	"github.com/firq-go/firq/queue"
 )
 
-// documentedCommands returns what docs/queue.md says that a client's user must be allowed to do, and what it may.
+// documentedCommands returns what README.md says that a client's user must be allowed to do, and what it may.
 func documentedCommands(t *testing.T) (must, may []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/queue.md")
+	text, err := os.ReadFile("README.md")
 	ok(t, err)
 	for _, m := range regexp.MustCompile(`(?m)^    ACL SETUSER firq .*(?:\n    .*)*`).FindAllString(string(text), -1) {
 		for _, f := range strings.Fields(m) {
@@ -29,12 +29,12 @@ func documentedCommands(t *testing.T) (must, may []string) {
 		}
 	}
 	if len(must) < 20 || len(may) != 2 {
-		t.Fatalf("docs/queue.md says %q and %q", must, may)
+		t.Fatalf("README.md says %q and %q", must, may)
 	}
 	return must, may
 }
 
-// A user who may do what docs/queue.md says, and nothing else, can do everything; each of these commands is needed.
+// A user who may do what README.md says, and nothing else, can do everything; each of these commands is needed.
 func TestACL(t *testing.T) {
 	binaries(t, func(t *testing.T, binary string) {
 		s, p := ownOf(t, binary, "--repl-diskless-sync-delay", "0")
