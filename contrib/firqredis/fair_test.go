@@ -31,6 +31,22 @@ func spread(its []*Item[string], a, b string, wa, wb float64) float64 {
 
 // Goyal's bound: over every interval in which two tenants have tasks, what they are served, per weight, differs by
 // at most c/w + c'/w'. Costs and weights are random; workers take batches, and come and go.
+//
+// Why, in the terms of theorem 7 in docs/fairness.md: No tag is ever below v: a delivery sets v to
+// the least tag, a tenant enters with v or more, and tags of ready tenants grow. First, at an
+// instant at which both are ready, tag_i <= tag_j + C_i/w_i. Look at what made tag_i what it is.
+//
+//  1. A delivery of i, at tag s, made it s + c/w_i. If j was ready then, s was the least tag,
+//     so that tag_j was s or more, and has not fallen since. If j became ready later, it
+//     entered with v or more, and v has been s or more since that delivery.
+//  2. i entered with v: tag_j is at least v as it was then, if j was ready, and at least a
+//     later v, if not.
+//  3. i entered with F, which was more than v. Its last delivery before, at tag s, made it F =
+//     s + c/w_i and v at least s. Whether j was ready then or came later, tag_j is s or more.
+//
+// The same holds with i and j exchanged. Second, over the interval tag_i grows by W_i/w_i exactly.
+// So W_i/w_i - W_j/w_j is tag_i - tag_j at the end, at most C_i/w_i, less the same at the start, at
+// least -C_j/w_j.
 func TestBound(t *testing.T) {
 	fast(t, func(t *testing.T, s *server) {
 		for seed := range uint64(5) {
