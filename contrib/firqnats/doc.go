@@ -23,10 +23,10 @@
 //
 // A node is alive while it has a record in the bucket, which it renews each fifth of [Options.Lease]. Others
 // delete the record when they were awake and connected for a Lease and heard nothing of the node. A node
-// that could not renew for two thirds of a Lease handles nothing new, its own messages included, and goes on
+// that could not renew for two thirds of a Lease accepts nothing new, its own messages included, and goes on
 // when it can. If its record was deleted its actors end with [ErrFenced], and it begins a new life. So two
-// activations handle messages at the same time only if a pause of more than a third of a Lease comes between
-// a handler's begin and its end. What such a handler writes elsewhere can be guarded by [State.Fence].
+// activations handle messages at the same time only if more than a third of a Lease passes between a message's
+// acceptance and its handler's end. What such a handler writes elsewhere can be guarded by [State.Fence].
 //
 // While the server is away nothing ends: nodes rest, and go on when it is back.
 //
