@@ -10,7 +10,7 @@ import (
 )
 
 // Over every interval of the service, any two backlogged tenants are within the
-// bound that docs/fairness.md proves. The log is that of the calls: with several
+// bound that docs/fairness.md states. The log is that of the calls: with several
 // consumers what is checked is what the calls prove.
 var fairnessChecks = func() []check {
 	var checks []check

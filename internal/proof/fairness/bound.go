@@ -10,7 +10,7 @@ type Law struct {
 	Holds  int64 // what holds in progress add to what is stated across shards
 }
 
-// Proved returns the bounds that docs/fairness.md proves: theorems 1 and 2. A
+// Proved returns the bounds that docs/fairness.md states: theorems 1 and 2. A
 // turn is a quantum's worth; what costly tasks and newcomers add is in bound.
 func Proved(slack int) Law {
 	return Law{Slack: slack, Within: 1, Across: int64(slack) + 2}
