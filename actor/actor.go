@@ -43,6 +43,7 @@ type actor struct {
 	awaited  bool        // its supervisor waits for the end of the incarnation; mu
 	nudged   bool        // it has to look at its children: it supervises them, or waits for their end; mu
 	orphaned bool        // it is no longer a child; System.tree
+	followed bool        // System.after has what AfterFunc was given; mu
 
 	used int64 // finish tag: processor time by weight; guarded by the turn
 	// What the options say. One value for all actors that were made with the same ones, so it

@@ -169,6 +169,10 @@ func entries() []entrance {
 			})
 			_ = do.Tell(bg, r, boom)
 		}},
+		{name: "AfterFunc/Kill", reach: func(o *ordeal) { r := actor(o); r.AfterFunc(o.f); r.Kill() }},
+		{name: "AfterFunc/Close", ends: true, reach: func(o *ordeal) { actor(o).AfterFunc(o.f); _ = o.s.Close() }},
+		{name: "AfterFunc/after the end", reach: func(o *ordeal) { r := actor(o); r.Kill(); <-r.Done(); r.AfterFunc(o.f) }},
+		{name: "AfterFunc/the zero Ref", reach: func(o *ordeal) { Ref[*box]{}.AfterFunc(o.f) }},
 		{name: "OnDeadLetter/Kill", cfg: deadLetter, reach: func(o *ordeal) {
 			r := actor(o)
 			free := block(o.t, r)

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // Where the System calls code of the user's that is no handler, or writes to a log. Such code
@@ -66,6 +68,42 @@ func (s *System) hookHere(name string, f func()) {
 		}
 	}()
 	f()
+}
+
+// afterFunc calls f when a has ended. nil is the zero Ref, which has ended.
+func (a *actor) afterFunc(f func()) {
+	if a == nil {
+		go new(System).hookHere("AfterFunc", f) // it has no System: the line goes to the default log
+		return
+	}
+	s := a.sys()
+	s.afterMu.Lock()
+	if s.after == nil {
+		s.after = map[*actor][]func(){}
+	}
+	s.after[a] = append(s.after[a], f)
+	s.afterMu.Unlock()
+	failpoint.At("after")
+	// f is in the map before: finish, which sets gone and reads followed in one step, takes it, or it is
+	// taken here.
+	a.mu.Lock()
+	a.followed = true
+	over := a.life == gone
+	a.mu.Unlock()
+	if over {
+		s.callAfter(a)
+	}
+}
+
+// callAfter calls what AfterFunc was given for an actor that is gone. Who takes a function out calls it.
+func (s *System) callAfter(a *actor) {
+	s.afterMu.Lock()
+	list := s.after[a]
+	delete(s.after, a)
+	s.afterMu.Unlock()
+	for _, f := range list {
+		go s.hookHere("AfterFunc", f) // it may take as long as it likes, and the end does not wait
+	}
 }
 
 // metric is hook for Config.Metrics, which may be nil.

@@ -232,6 +232,60 @@ func TestDownBeyondTheLimit(t *testing.T) {
 	})
 }
 
+// AfterFunc calls each function once, when the actor has ended for good and its name is free; not at the end of an
+// incarnation, and not for the Ref of a Kind, whichever actor of it ends.
+func TestAfterFunc(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{OnFailure: func(Failure) {}})
+		var told []string // one function at a time: the test waits for each
+		tells := func(text string) func() { return func() { told = append(told, text) } }
+		want := func(what, list string) {
+			t.Helper()
+			synctest.Wait()
+			if got := fmt.Sprint(told); got != list {
+				t.Errorf("%s: %s, want %s", what, got, list)
+			}
+		}
+		r := must(t, sup(t, s, "", Supervision{MaxRestarts: 3}), "a", fresh)
+		r.AfterFunc(func() {
+			_, err := Spawn(s, "a", fresh)
+			told = append(told, fmt.Sprint("a ", r.Err(), " ", err))
+		})
+		_, _ = do.Call(bg, r, boom)
+		want("a restart", "[]")
+		free := block(t, r)
+		r.Kill()
+		want("a handler in progress", "[]")
+		free()
+		want("Kill", "[a actor: stopped <nil>]")
+		r.AfterFunc(tells("late"))
+		want("after the end", "[a actor: stopped <nil> late]")
+		Ref[*box]{}.AfterFunc(tells("zero"))
+		want("the zero Ref", "[a actor: stopped <nil> late zero]")
+
+		told = nil
+		k, err := NewKind(s, "kind", func(*Ctx, string) (*box, error) { return &box{}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Ref("1").AfterFunc(tells("kind"))
+		_, _ = do.Call(bg, k.Ref("1"), func(_ *box, c *Ctx) (any, error) {
+			self, _ := Self[*box](c)
+			self.AfterFunc(tells("self"))
+			c.Stop(nil)
+			return nil, nil
+		})
+		want("an actor of a Kind", "[self]")
+		last := box0(t, s, "last")
+		last.AfterFunc(tells("last"))
+		s.Close()
+		want("Close", "[self last]")
+		if len(s.after) > 0 {
+			t.Errorf("%d stay", len(s.after))
+		}
+	})
+}
+
 // The zero Ref is an actor that has ended.
 func TestZeroRef(t *testing.T) {
 	var r Ref[*box]

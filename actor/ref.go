@@ -62,6 +62,15 @@ func (r Ref[S]) Done() <-chan struct{} {
 	return r.a.ended()
 }
 
+// AfterFunc calls f once, on a separate goroutine, when the actor has ended permanently: Done is closed, and the
+// name is free. It is for one that follows many actors, and would need a goroutine for each to wait for Done.
+// Panics of f are logged. The Ref of a Kind, which never ends, never calls f.
+func (r Ref[S]) AfterFunc(f func()) {
+	if r.v == nobody {
+		r.a.afterFunc(f)
+	}
+}
+
 // Err is why the actor has ended, once Done is closed: nil after Stop, Shutdown and
 // c.Stop(nil); ErrStopped after Kill, Close and the end of its parent; otherwise the
 // failure, or the error given to c.Stop. Before that it is nil, and for ever of the Ref of a Kind.

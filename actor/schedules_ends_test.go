@@ -94,6 +94,23 @@ var endPlays = map[string]play{
 		_ = sc.s.Close()
 		sc.Run()
 	}},
+	"AfterFunc and a kill": {3, func(sc *scene) {
+		sc.build(1, Config{})
+		r := sc.actor(sc.s, nil)
+		told := make(chan string, 4)
+		sc.goes("first", func() { r.AfterFunc(func() { told <- "first" }) })
+		sc.goes("second", func() { r.AfterFunc(func() { told <- "second" }) })
+		sc.goes("kill", r.Kill)
+		sc.Run()
+		if one, other := <-told, <-told; one == other { // a bubble ends the test if one never comes
+			sc.Errorf("%s twice", one)
+		}
+		_ = sc.s.Close()
+		sc.Run()
+		if len(told) > 0 || len(sc.s.after) > 0 {
+			sc.Errorf("told %d more; %d stay", len(told), len(sc.s.after))
+		}
+	}},
 	"a timer, and the end of its actor": {2, func(sc *scene) {
 		sc.build(1, Config{})
 		var t *Timer

@@ -236,8 +236,9 @@ func (a *actor) finish() {
 	up := a.up
 	a.mu.Lock()
 	// In one step under mu: a Watch that comes before is among the watchers, a later one sees that
-	// the actor is gone.
+	// the actor is gone. So does AfterFunc.
 	a.on(tells)
+	followed := a.followed
 	watchers := x.watchers
 	x.watchers = nil // from now on a Watch tells by itself
 	if a.done == nil {
@@ -251,6 +252,9 @@ func (a *actor) finish() {
 	for _, w := range slices.SortedFunc(maps.Keys(watchers), inOrder) {
 		// Without any lock: a Down is posted into the mailbox of another actor.
 		w.tell(Down{a.name, why})
+	}
+	if followed {
+		s.callAfter(a)
 	}
 	if up != nil && up.supervisor() != nil {
 		// It may have to restart the siblings (RestForOne, OneForAll), though this child has no

@@ -69,6 +69,8 @@ type System struct {
 	apartNow   atomic.Int64 // hooks, and last words that Close runs, in progress
 	keepMu     sync.Mutex
 	timers     map[*time.Timer]struct{} // keepMu
+	afterMu    sync.Mutex
+	after      map[*actor][]func() // what AfterFunc was given, and was not called yet; not in the actor, as few have any; afterMu
 }
 
 // New returns a System, or an error that matches firq.ErrInvalidConfig and names the
