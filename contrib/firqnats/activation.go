@@ -34,11 +34,11 @@ type activation struct {
 	node  string // the life of the node that it belongs to
 	tag   string // unique
 	since time.Time
-	ready chan struct{} // closed when it is no longer actStarting
 	over  chan struct{} // closed when it is actGone
 
 	mu      sync.Mutex
 	state   atomic.Uint32 // an actState; changes under mu
+	ready   chan struct{} // closed when it is no longer actStarting; nil once the actor has started, for the memory
 	pending []*incoming   // by arrival
 	waiters []chain       // as actStarting: of the calls that wait for the start
 	err     error         // why the start failed; as actGone
@@ -90,13 +90,11 @@ func (n *Node) beginLocked(id actor.Identity, k kindOf, pending []*incoming) *ac
 	return a
 }
 
-// awaitEnd ends the activation when its actor has ended.
-func (a *activation) awaitEnd() {
-	select {
-	case <-a.body.Done():
+// afterEnd ends the activation after its actor has ended, unless it was abandoned.
+func (a *activation) afterEnd() {
+	if actState(a.state.Load()) != actGone {
 		a.close(false)
 		a.finish()
-	case <-a.over:
 	}
 }
 
@@ -126,10 +124,7 @@ func (a *activation) close(away bool) bool {
 
 // handOver ends the actor after the messages that it has. What is not handled when ctx ends is lost.
 func (a *activation) handOver(ctx context.Context) {
-	select {
-	case <-a.ready:
-	case <-ctx.Done():
-	}
+	_ = a.awaitReady(ctx)
 	if a.close(true) && a.body.Stop(ctx) != nil {
 		a.body.Kill()
 	}
@@ -256,7 +251,7 @@ func (a *activation) pass(in *incoming) bool {
 	if a.n.deliver(a, in) {
 		return true
 	}
-	a.state.CompareAndSwap(uint32(actActive), uint32(actClosing)) // awaitEnd will see the end
+	a.state.CompareAndSwap(uint32(actActive), uint32(actClosing)) // afterEnd comes soon
 	return false
 }
 

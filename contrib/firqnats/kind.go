@@ -28,7 +28,7 @@ type kindOf interface {
 
 // body is the actor of an activation: a Ref, whatever its state.
 type body interface {
-	Done() <-chan struct{}
+	AfterFunc(f func())
 	Stop(context.Context) error
 	Kill()
 	Err() error

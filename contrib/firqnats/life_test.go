@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -58,6 +59,23 @@ func TestNodeDies(t *testing.T) {
 		t.Errorf("%+v", b.Stats())
 	}
 	eventually(t, "the dead node is no member", func() bool { return len(b.Members()) == 2 })
+}
+
+// An activation has no goroutine: that would be most of its memory.
+func TestActivationsHaveNoGoroutines(t *testing.T) {
+	const actors = 200
+	n := join(t, options(t))
+	k := kind(t, n)
+	ctx := bounded(t)
+	must(add.Call(ctx, k.Ref("first"), 1))(t)
+	before := runtime.NumGoroutine()
+	for i := range actors {
+		must(add.Call(ctx, k.Ref(fmt.Sprint(i)), 1))(t)
+	}
+	eventually(t, "the goroutines of the starts have ended", func() bool { return runtime.NumGoroutine() < before+actors/2 })
+	if got := n.Stats().Activations; got != actors+1 {
+		t.Errorf("%d activations", got)
+	}
 }
 
 // A node that others took for dead ends its actors, and joins again.

@@ -119,7 +119,7 @@ func (n *Node) rebalance(every time.Duration) {
 	n.mu.RUnlock()
 	for _, a := range list {
 		if a.close(true) {
-			n.background(func() { _ = a.body.Stop(n.ctx) }) // awaitEnd does the rest
+			n.background(func() { _ = a.body.Stop(n.ctx) }) // afterEnd does the rest
 		}
 	}
 }

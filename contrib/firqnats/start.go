@@ -89,8 +89,10 @@ func (a *activation) begun(b body) {
 		}
 	}
 	close(a.ready)
+	a.ready = nil
 	a.mu.Unlock()
-	a.n.background(a.awaitEnd)
+	// No goroutine waits for the end: it would take more memory than all the rest of the activation.
+	b.AfterFunc(func() { a.n.background(a.afterEnd) })
 }
 
 // awaitStart waits until it is known whether the actor has started, and returns why not.
@@ -103,12 +105,26 @@ func (a *activation) awaitStart(ctx context.Context) error {
 			return notSent(&actor.DeadlockError{Cycle: c})
 		}
 	}
-	select {
-	case <-a.ready:
-	case <-ctx.Done():
-		return notSent(ctx.Err())
+	if err := a.awaitReady(ctx); err != nil {
+		return notSent(err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
+}
+
+// awaitReady waits until the actor has started, or will not.
+func (a *activation) awaitReady(ctx context.Context) error {
+	a.mu.Lock()
+	ready := a.ready
+	a.mu.Unlock()
+	if ready == nil {
+		return nil
+	}
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
