@@ -44,7 +44,7 @@ func TestRun(t *testing.T) {
 	defer cancel()
 	path := filepath.Join(t.TempDir(), "proxies.json")
 	names := "firqproxy-fleet,nginx-conn,haproxy-priority"
-	code, out, errOut := call(ctx, "--rounds", "1", "--seconds", "0.1", "--contestants", names, "-o", path)
+	code, out, errOut := call(ctx, "--rounds", "1", "--seconds", "0.5", "--contestants", names, "-o", path)
 	if code != command.OK {
 		t.Fatalf("exit code %d\n%s", code, errOut)
 	}
