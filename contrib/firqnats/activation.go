@@ -55,19 +55,31 @@ type activation struct {
 	own     ownership
 }
 
-// activate returns the activation of an actor, after it was begun if needed; nil: not on this node now.
-func (n *Node) activate(id actor.Identity, k kindOf) *activation {
+// testHookActivated is called by a sender that has begun an activation; nil but in tests, which hold the sender there.
+var testHookActivated atomic.Pointer[func()]
+
+func atActivated() {
+	if f := testHookActivated.Load(); f != nil {
+		(*f)()
+	}
+}
+
+// activate returns the activation of an actor, after it was begun if needed; nil: not on this node now. begun: it was,
+// and has pending and who.
+func (n *Node) activate(id actor.Identity, k kindOf, pending []*incoming, who chain) (a *activation, begun bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if a := n.acts[id]; a != nil {
-		return a
+		return a, false
 	}
-	return n.beginLocked(id, k, nil)
+	a = n.beginLocked(id, k, pending, who)
+	return a, a != nil
 }
 
-// beginLocked begins an activation; pending are messages that wait for it. nil: the node leaves, or rests. The caller
-// holds n.mu.
-func (n *Node) beginLocked(id actor.Identity, k kindOf, pending []*incoming) *activation {
+// beginLocked begins an activation; pending are messages that wait for it, who is the chain of a handler here that
+// does. It has them before begin runs: were they noted later, the calls of start could go without the chains of those
+// who wait for it, and one that comes back would wait for itself. nil: the node leaves, or rests. The caller holds n.mu.
+func (n *Node) beginLocked(id actor.Identity, k kindOf, pending []*incoming, who chain) *activation {
 	l := n.life.Load()
 	if n.stage != stageIn || !l.holds() { // nothing would end one of a life that is over
 		return nil
@@ -79,6 +91,9 @@ func (n *Node) beginLocked(id actor.Identity, k kindOf, pending []*incoming) *ac
 		if in.chain != nil {
 			a.waiters = append(a.waiters, in.chain)
 		}
+	}
+	if who != nil {
+		a.waiters = append(a.waiters, who)
 	}
 	if way := n.lanes.get(id); way != nil {
 		a.lane.Store(way)
@@ -191,7 +206,7 @@ func (a *activation) leave(hint string, err error, away bool) {
 	if n.acts[a.id] == a {
 		delete(n.acts, a.id)
 		if err == nil && !away && len(list) > 0 {
-			if away = n.beginLocked(a.id, a.k, list) == nil; !away {
+			if away = n.beginLocked(a.id, a.k, list, nil) == nil; !away {
 				list = nil
 			}
 		}
@@ -230,7 +245,8 @@ func (a *activation) accept(in *incoming) bool {
 	case actGone:
 		return false
 	case actStarting:
-		if c := cycleTo(in.chain.names(), a.id); c != nil {
+		// If start does not run, the one that waits is an earlier activation, or one elsewhere, which take finds.
+		if c := cycleTo(in.chain.names(), a.id); c != nil && a.loading.Load() {
 			in.fail(notSent(&actor.DeadlockError{Cycle: c})) // a start that waits for itself
 			return true
 		}

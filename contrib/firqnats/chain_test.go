@@ -73,6 +73,28 @@ func TestReentrancyOverNodes(t *testing.T) {
 	}
 }
 
+// A call comes back to its actor also from a node that does not know where that is, and would start it.
+func TestComesBackFromWhereItWouldStart(t *testing.T) {
+	for _, r := range []actor.Reentrancy{actor.CallChain, actor.Full} {
+		t.Run(fmt.Sprint(r), func(t *testing.T) {
+			o := options(t)
+			o.Place = Local
+			a, b := join(t, o), join(t, o)
+			ka, kb := kind(t, a, actor.WithReentrancy(r)), kind(t, b, actor.WithReentrancy(r))
+			see(t, a, b)
+			must(add.Call(bounded(t), ka.Ref("a"), 0))(t)
+			must(add.Call(bounded(t), kb.Ref("b"), 0))(t)
+			must(add.Call(bounded(t), ka.Ref("b"), 0))(t)
+			last := program(t, "last", func(s *tally, _ *actor.Ctx) (string, error) { return s.key, nil })
+			back := program(t, "back", calls(kb, "a", last)) // the first message of the second node to a
+			first := program(t, "first", calls(ka, "b", back))
+			if got, err := run.Call(bounded(t), ka.Ref("a"), first); got != "a" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
 // A call that comes back does not wait behind those that wait for its actor.
 func TestComesBackThroughFullWindow(t *testing.T) {
 	ka, kb := pair(t, actor.WithReentrancy(actor.CallChain))

@@ -21,6 +21,7 @@ func (n *Node) here(ctx context.Context, k kindOf, id actor.Identity) (ref any, 
 		n.mu.RLock()
 		a, stage := n.acts[id], n.stage
 		n.mu.RUnlock()
+		begun := false
 		switch {
 		case stage == stageLeft:
 			return nil, errLeft
@@ -30,9 +31,10 @@ func (n *Node) here(ctx context.Context, k kindOf, id actor.Identity) (ref any, 
 		case a == nil && (stage != stageIn || !n.belongs(k, id)):
 			return nil, nil
 		case a == nil:
-			if a = n.activate(id, k); a == nil {
+			if a, begun = n.activate(id, k, nil, n.chainOf(ctx, 0)); a == nil {
 				continue
 			}
+			atActivated()
 		}
 		if l := a.lane.Load(); l != nil && !l.clear(a) {
 			return nil, nil // in the order in which they were sent
@@ -41,7 +43,7 @@ func (n *Node) here(ctx context.Context, k kindOf, id actor.Identity) (ref any, 
 		case actActive:
 			return a.ref, nil
 		case actStarting:
-			if err := a.awaitStart(ctx); err != nil {
+			if err := a.awaitStart(ctx, begun); err != nil {
 				return nil, err
 			}
 		case actClosing:

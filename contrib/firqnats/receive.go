@@ -138,7 +138,12 @@ func (n *Node) dispatch(in *incoming) bool {
 				in.moved("")
 				return false
 			}
-			if a = n.activate(id, k); a == nil {
+			var begun bool
+			if a, begun = n.activate(id, k, []*incoming{in}, nil); begun {
+				atActivated()
+				return true
+			}
+			if a == nil {
 				continue
 			}
 		}

@@ -95,13 +95,17 @@ func (a *activation) begun(b body) {
 	b.AfterFunc(func() { a.n.background(a.afterEnd) })
 }
 
-// awaitStart waits until it is known whether the actor has started, and returns why not.
-func (a *activation) awaitStart(ctx context.Context) error {
+// awaitStart waits until it is known whether the actor has started, and returns why not. noted: waiters has the
+// chain of ctx.
+func (a *activation) awaitStart(ctx context.Context, noted bool) error {
 	if w := a.n.chainOf(ctx, 0); w != nil {
-		a.mu.Lock()
-		a.waiters = append(a.waiters, w) // before the look, or two starts could both overlook the other
-		a.mu.Unlock()
-		if c := cycleTo(a.n.chainOf(ctx, 0).names(), a.id); c != nil {
+		if !noted {
+			a.mu.Lock()
+			a.waiters = append(a.waiters, w) // before the look, or two starts could both overlook the other
+			a.mu.Unlock()
+		}
+		// As in accept, only while start runs.
+		if c := cycleTo(a.n.chainOf(ctx, 0).names(), a.id); c != nil && a.loading.Load() {
 			return notSent(&actor.DeadlockError{Cycle: c})
 		}
 	}
