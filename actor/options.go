@@ -80,8 +80,11 @@ func WithMailbox(m Mailbox) Option {
 // WithHandlerTimeout is how long a handler may run, its waits included, until mode
 // applies. A method's WithTimeout takes precedence. 0: none.
 func WithHandlerTimeout(d time.Duration, mode TimeoutMode) Option {
-	return option(d >= 0 && mode <= Stop, func(o *settings) { o.timeout, o.mode = d, mode },
-		"WithHandlerTimeout: %v, must not be negative, or unknown mode %d", d, mode)
+	if mode > Stop {
+		return option(false, nil, "WithHandlerTimeout: unknown mode %d", mode)
+	}
+	return option(d >= 0, func(o *settings) { o.timeout, o.mode = d, mode },
+		"WithHandlerTimeout: %v, must not be negative", d)
 }
 
 // WithSlowAfter calls hook once for each handler that has run for d, on a separate goroutine, while the handler runs. Panics of hook are logged.

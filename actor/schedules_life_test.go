@@ -78,7 +78,7 @@ var lifePlays = map[string]play{
 		}
 		sc.end()
 	}},
-	"two failures at once, one for all": {1, func(sc *scene) {
+	"two failures together, one for all": {1, func(sc *scene) {
 		sc.build(2, Config{})
 		sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})
 		r, q := sc.actor(sup, fails), sc.actor(sup, fails)
@@ -90,7 +90,7 @@ var lifePlays = map[string]play{
 		}
 		sc.end()
 	}},
-	"two failures at once, one too many": {1, func(sc *scene) {
+	"two failures together, one too many": {1, func(sc *scene) {
 		sc.build(2, Config{})
 		sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll, MaxRestarts: 1})
 		r, q := sc.actor(sup, fails), sc.actor(sup, fails)

@@ -154,8 +154,8 @@ func (t *tenant[K, T]) pay() {
 // giveBack gives back places that no task has got. Any goroutine may call it.
 func (t *tenant[K, T]) giveBack(n int) {
 	failpoint.At("give back")
-	// Before: the places are this call's. After: any call may take them. It may run beside any CAS on the word, as it
-	// changes only the room, which has its sign at the top: no carry reaches other bits. First the
+	// Before: the places are this call's. After: any call may take them. The Add needs no loop: it changes
+	// only the room, which has its sign at the top, so no carry reaches bits that another call's CAS changes. First the
 	// place, then the look for waiters: a producer that waits announces itself first, and looks then.
 	t.word.Add(uint64(n) * uint64(oneRoom))
 	t.shard.s.shared.Waiters.Released(t.Key, n)

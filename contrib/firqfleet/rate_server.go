@@ -1,6 +1,6 @@
 package firqfleet
 
-// What a Rate asks the server, and what it is told.
+// Requests of a Rate to the server, and its answers.
 
 import (
 	"context"

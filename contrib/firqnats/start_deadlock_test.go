@@ -30,7 +30,7 @@ func holdSenders(t *testing.T, nodes ...*Node) {
 	t.Cleanup(func() { testHookActivated.Store(nil) })
 }
 
-// A call of a start knows who waits for the start, also if that sender is slow.
+// A call that a start makes carries the chains of all callers that wait for that start, also if the first one's sender is slow.
 func TestStartKnowsWhoWaits(t *testing.T) {
 	o := options(t)
 	a, b := join(t, o), join(t, o)

@@ -178,7 +178,7 @@ func (m *model) line(tenant string) []*modelTask {
 	return some
 }
 
-// head returns the tenant's next task; what is late is nobody's.
+// head returns the tenant's next task: the first one that is not past its deadline.
 func (m *model) head(tenant string) *modelTask {
 	for _, x := range m.line(tenant) {
 		if !x.late() {

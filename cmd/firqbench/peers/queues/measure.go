@@ -121,7 +121,7 @@ func process(ctx context.Context, s *server, c session, workers, n int) (phase, 
 	return s.during(ctx, n, func() (time.Time, error) { return drain(ctx, c, workers, n, nil) })
 }
 
-// drain starts workers, calls the function meanwhile, and returns when the n-th task was handled.
+// drain starts workers, calls meanwhile while they work, and returns when they have handled n tasks.
 func drain(ctx context.Context, c session, workers, n int, meanwhile func() error) (end time.Time, err error) {
 	h := expect(n)
 	stop, err := c.work(ctx, workers, func([]byte, uint64) { h.one() })
