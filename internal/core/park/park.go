@@ -145,7 +145,7 @@ func (p *Parker) enlist(s *sleeper) {
 	p.mu.Lock()
 	s.index = len(p.sleepers)
 	p.sleepers = append(p.sleepers, s)
-	p.parked.Add(1)
+	p.parked.Add(1) // before the consumer looks again; pairs with the Load of Notify, after the work
 	p.mu.Unlock()
 }
 
@@ -174,6 +174,8 @@ func (p *Parker) drop(s *sleeper) {
 func (p *Parker) wakeOne() {
 	for {
 		failpoint.At("wake")
+		// Before: no consumer is on its way. After: the one that this call wakes is, and this call alone may wake
+		// one, until that consumer has looked for work ([W1]). It fails if one is on its way.
 		if !p.waking.CompareAndSwap(0, 1) {
 			return // the one on its way will see to it
 		}

@@ -114,6 +114,8 @@ func (r *Rounds) set(shard int, w uint64) {
 	case old&isReady != 0 || w&isReady == 0 || len(r.cells) == 1: // where there is one shard its word says all
 		c.word.Store(w)
 	default:
+		// The holder alone writes both. Odd from before the word says that there is work until after: a
+		// consumer whose two looks at the version (Version) are the same and even has seen that work, or none came.
 		v := c.version.Load()
 		c.version.Store(v + 1)
 		failpoint.At("rounds ready")
@@ -241,6 +243,7 @@ func (r *Rounds) Served(round uint64) (current uint64) {
 			return current
 		}
 		failpoint.At("rounds served")
+		// It only grows: it fails if another shard's holder has come further, or as far, in between.
 		if r.current.CompareAndSwap(current, round&lastRound) {
 			return round & lastRound
 		}

@@ -80,7 +80,7 @@ func (q *Queue[K]) Enter(w *Waiter[K], tenant K, cause Cause) {
 	}
 	w.tenant, w.cause, w.queued = tenant, cause, true
 	q.listFor(w).insert(w)
-	q.waiting.Add(1)
+	q.waiting.Add(1) // before the producer tries again; pairs with Waiting, after a place came free
 }
 
 // Leave ends a wait that is no longer needed. If a wake-up was on its way to

@@ -29,6 +29,7 @@ func (p *Pool) SetCap(n int) (risen int) {
 	switch debt := int(p.debt.Load()); {
 	case risen >= 0:
 		paid := min(risen, debt)
+		// The debt first: the new credits exist from the Add on, after which any call may take them.
 		p.debt.Store(int64(debt - paid))
 		failpoint.At("credit debt")
 		p.stripes[0].word.Add(version + uint64(risen-paid))
@@ -55,6 +56,7 @@ func (p *Pool) begin() {
 func (p *Pool) end() {
 	failpoint.At("credit end")
 	p.stripes[0].word.Add(version) // after that
+	// Last: a look that finds moving at 0 has seen all of the change, or, by the version, that there was one.
 	p.moving.Add(-1)
 }
 
@@ -72,6 +74,7 @@ func (p *Pool) takeAll(n int) (got int) {
 func (p *Pool) shut(missing int) {
 	for i := range p.stripes {
 		failpoint.At("credit shut")
+		// Before: calls take what the stripe has. After: it gives out nothing; what it has and gets pays the debt.
 		p.stripes[i].word.Add(version + shut)
 	}
 	p.debt.Store(int64(missing))
@@ -87,12 +90,13 @@ func (p *Pool) payDebt() {
 	for i := range p.stripes { // all of the debt first: calls that take go by the new capacity
 		failpoint.At("credit pay")
 		part := min(debt, int(p.stripes[i].word.Load()&credits)) // it may only grow
-		p.stripes[i].word.Add(version - uint64(part))
+		p.stripes[i].word.Add(version - uint64(part))            // these credits are gone: the stripe is shut, so no call had them
 		debt -= part
 	}
 	p.debt.Store(0)
 	for i := range p.stripes {
 		failpoint.At("credit open")
+		// Before: no call can take what the stripe has. After: any can. Pairs with the CAS of take.
 		p.stripes[i].word.Add(version - shut)
 	}
 }

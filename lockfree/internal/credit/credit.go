@@ -144,7 +144,7 @@ func (p *Pool) refill(own *stripe, n int) (got int, ok bool) {
 			}
 		}
 		failpoint.At("credit moved")
-		p.moving.Add(-1)
+		p.moving.Add(-1) // after they have arrived, in own or with the caller
 		if got > 0 {
 			return got, true
 		}
