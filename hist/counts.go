@@ -57,24 +57,6 @@ func clamp(d time.Duration) int64 {
 	return int64(min(max(d, Lowest), Highest))
 }
 
-func (c *counts) record(d time.Duration) {
-	if c.total == maxCount {
-		return
-	}
-	v := clamp(d)
-	c.note(v, v)
-	c.total++
-	var carry uint64
-	c.sumLo, carry = bits.Add64(c.sumLo, uint64(v), 0)
-	c.sumHi += carry
-	i := slot(v)
-	r := c.rows[i>>rowBits]
-	if r == nil {
-		r = c.grow(i >> rowBits)
-	}
-	r[i&rowMask]++
-}
-
 func (c *counts) recordN(d time.Duration, n int64) {
 	n = min(n, maxCount-c.total)
 	if n <= 0 {

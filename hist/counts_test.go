@@ -131,7 +131,7 @@ func TestCountSaturates(t *testing.T) {
 		t.Errorf("P50 = %v, want %v", got, want)
 	}
 	part := NewSnapshot()
-	part.c.record(time.Minute)
+	part.c.recordN(time.Minute, 1)
 	part.Merge(s)
 	check("Merge into some", &part.c)
 	if part.Min() > time.Millisecond || part.Max() != Highest {

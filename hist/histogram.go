@@ -43,8 +43,8 @@ type stripe struct {
 
 type locked struct {
 	mu sync.Mutex
-	at int    // index of this stripe, immutable
-	c  counts // guarded by mu
+	at int   // index of this stripe, immutable
+	c  Local // guarded by mu
 }
 
 // New returns an empty Histogram.
@@ -68,7 +68,7 @@ func (h *Histogram) Record(d time.Duration) {
 	if !st.mu.TryLock() {
 		st = h.lockSlow(st)
 	}
-	st.c.record(d)
+	st.c.Record(d)
 	st.mu.Unlock()
 	h.near.Put(st)
 }
@@ -103,9 +103,9 @@ func (h *Histogram) Snapshot() *Snapshot {
 func (st *stripe) addTo(c *counts) {
 	for {
 		st.mu.Lock()
-		set := c.missing(&st.c)
+		set := c.missing(&st.c.c)
 		if set == 0 {
-			c.add(&st.c)
+			c.add(&st.c.c)
 			st.mu.Unlock()
 			return
 		}

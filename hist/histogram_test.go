@@ -63,11 +63,11 @@ func TestRecordAvoidsHeldStripes(t *testing.T) {
 				h.stripes[i].mu.Lock()
 			}
 		}
-		before := h.stripes[free].c.total
+		before := h.stripes[free].c.c.total
 		for range 50 { // would not return if it waited
 			h.Record(time.Millisecond)
 		}
-		if got := h.stripes[free].c.total - before; got != 50 {
+		if got := h.stripes[free].c.c.total - before; got != 50 {
 			t.Errorf("stripe %d got %d of 50 samples", free, got)
 		}
 		for i := range h.stripes {
@@ -120,7 +120,7 @@ func TestStripeLayout(t *testing.T) {
 	if size := unsafe.Sizeof(st); size%128 != 0 {
 		t.Errorf("a stripe is %d bytes, not a multiple of 128", size)
 	}
-	if hot := unsafe.Offsetof(st.c) + unsafe.Offsetof(st.c.rows); hot > 64 {
+	if hot := unsafe.Offsetof(st.c) + unsafe.Offsetof(st.c.c.rows); hot > 64 {
 		t.Errorf("the fields before rows take %d bytes", hot)
 	}
 }
@@ -131,7 +131,7 @@ func TestRecordDoesNotAllocate(t *testing.T) {
 	for _, d := range durations {
 		l.Record(d)
 		for i := range h.stripes {
-			h.stripes[i].c.record(d) // each stripe has its own rows
+			h.stripes[i].c.Record(d) // each stripe has its own rows
 		}
 	}
 	for name, f := range map[string]func(time.Duration){

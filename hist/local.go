@@ -1,6 +1,9 @@
 package hist
 
-import "time"
+import (
+	"math/bits"
+	"time"
+)
 
 // Local is a histogram for one writer at a time: it has no lock, the
 // caller's protects it. Recording takes about 5 ns and allocates only when a
@@ -12,7 +15,24 @@ type Local struct{ c counts }
 func NewLocal() *Local { return new(Local) }
 
 // Record counts d, clamped to [Lowest, Highest]. Under the caller's lock.
-func (l *Local) Record(d time.Duration) { l.c.record(d) }
+func (l *Local) Record(d time.Duration) {
+	c := &l.c
+	if c.total == maxCount {
+		return
+	}
+	v := clamp(d)
+	c.note(v, v)
+	c.total++
+	var carry uint64
+	c.sumLo, carry = bits.Add64(c.sumLo, uint64(v), 0)
+	c.sumHi += carry
+	i := slot(v)
+	r := c.rows[i>>rowBits]
+	if r == nil {
+		r = c.grow(i >> rowBits)
+	}
+	r[i&rowMask]++
+}
 
 // RecordN counts d n times; n below 1 does nothing. The total number of samples
 // stops at 2^63-1. Under the caller's lock.

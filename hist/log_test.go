@@ -82,7 +82,7 @@ func TestLogReadBack(t *testing.T) {
 // Each line is readable without the header.
 func TestLogLineFormat(t *testing.T) {
 	s := NewSnapshot()
-	s.c.record(2 * time.Millisecond)
+	s.c.recordN(2*time.Millisecond, 1)
 	var buf bytes.Buffer
 	if err := s.WriteLog(&buf, "a", time.UnixMilli(1_700_000_000_250), 1500*time.Millisecond); err != nil {
 		t.Fatal(err)

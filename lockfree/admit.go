@@ -205,7 +205,7 @@ func (sh *shard[K, T]) reserve(t *tenant[K, T], tk *firq.Ticket) error {
 	case tk != nil && !tk.Acquire(&t.Ticket):
 		err = serve.ErrTicketInUse
 	default:
-		if _, err = s.takeCredits(1); err != nil && tk != nil {
+		if _, err = s.takeCredits(sh.LastServedBy(), 1); err != nil && tk != nil {
 			tk.Abandon()
 		}
 	}

@@ -76,7 +76,7 @@ func (sh *shard[K, T]) putLocked(t *tenant[K, T], ts []firq.Task[T], now int64) 
 		if n := t.takePlaces(len(ts)); n > 0 {
 			// Between the two steps this hold has places without credits: no producer is refused for these
 			// places without the lock, as the word says full only in takeLocked, under it.
-			if got, _ = sh.s.takeCredits(n); got < n {
+			if got, _ = sh.s.takeCredits(sh.LastServedBy(), n); got < n {
 				t.freePlaces(n - got)
 			}
 			sh.takeIn() // what came before there was a credit goes first
@@ -90,7 +90,9 @@ func (sh *shard[K, T]) putLocked(t *tenant[K, T], ts []firq.Task[T], now int64) 
 			}
 		}
 	}
-	sh.unlock()
+	if drops := sh.release(false); drops != nil { // as unlock
+		sh.s.afterHold(drops, nil)
+	}
 	return got
 }
 
@@ -162,7 +164,7 @@ func (t *tenant[K, T]) takeClosed() bool {
 
 // credited takes a credit for a call that has a place, which it gives back if there is none.
 func (s *Scheduler[K, T]) credited(t *tenant[K, T]) error {
-	_, err := s.takeCredits(1) // after the place: no call waits for a credit of one that is itself refused
+	_, err := s.takeCredits(cpu.Hint(), 1) // after the place: no call waits for a credit of one that is itself refused
 	if err != nil {
 		t.giveBack(1)
 	}
@@ -198,7 +200,7 @@ func (sh *shard[K, T]) pushClosing(t *tenant[K, T], task *drr.Task[T]) {
 func (s *Scheduler[K, T]) sawDeadline(due int64) {
 	if due != clock.Never && !s.deadlines.Load() {
 		// Before the task is published: a goroutine that finds the task in the ring, or the holder that has it,
-		// sees true (nothingExpired, unlockWith). It never goes back.
+		// sees true (nothingExpired, release). It never goes back.
 		s.deadlines.Store(true)
 	}
 }

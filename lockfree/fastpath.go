@@ -1,6 +1,7 @@
 package lockfree
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/firq-go/firq"
@@ -15,30 +16,38 @@ import (
 func (s *Scheduler[K, T]) takeOne(it *firq.Item[K, T]) bool {
 	s.shared.Rethrow()
 	// One time for the call: it says which tasks have expired, and how long the task has waited.
-	now, hint := s.shared.Clock.Now(), cpu.Hint()
+	now := s.shared.Clock.Now()
 	sh := s.alone
 	if sh == nil {
-		sh = s.fastShard(hint, now)
+		sh = s.fastShard(now)
 	} else if !s.rounds.Ready(0) {
 		sh = nil
 	}
 	if sh == nil {
 		return s.take(unsafe.Slice(it, 1)) == 1
 	}
-	// Where goroutines do not meet, no other processor is at the shard: its word need not be read.
-	uncontended := sh.contention.none(now)
-	if !uncontended && sh.affinity.elsewhere(hint, now) || !sh.try() {
+	// Where goroutines do not meet, no other processor is at the shard: its word need not be read, and it
+	// does not matter which processor this one is.
+	uncontended, hint, elsewhere := sh.contention.none(now), 0, false
+	if !uncontended {
+		hint = cpu.Hint()
+		elsewhere = sh.affinity.elsewhere(hint, now)
+	}
+	if elsewhere || !sh.try() {
 		sh.contention.note(now)
 		return s.take(unsafe.Slice(it, 1)) == 1
 	}
-	if sh.isBehind() {
-		sh.begin()
-	}
-	sh.ServedBy(hint)
-	if !uncontended {
+	if uncontended {
+		hint = sh.LastServedBy()
+	} else {
+		sh.ServedBy(hint)
 		sh.affinity.touch(hint, now)
 	}
-	limit := sh.Limit() // it may have changed before the lock was ours
+	limit := uint64(math.MaxUint64)
+	if sh.isBehind() {
+		sh.begin()
+		limit = sh.Limit() // it may have changed before the lock was ours
+	}
 	// The state under the lock: Close sets it, and takes the lock after that, so a hold that finds it open
 	// delivers before Close drops anything. Draining needs serveOn, as CoDel drops nothing then.
 	if s.life.State() != serve.Open || sh.next(it, now, limit) == nil {
@@ -52,7 +61,9 @@ func (s *Scheduler[K, T]) takeOne(it *firq.Item[K, T]) bool {
 	if s.shared.Waiters.Waiting() {
 		s.shared.Waiters.Released(it.Tenant, 1)
 	}
-	sh.unlockWith(unsafe.Slice(it, 1), 1)
+	if drops := sh.release(true); drops != nil {
+		s.afterHold(drops, unsafe.Slice(it, 1))
+	}
 	if s.shared.SweepDue(now) {
 		s.sweep(now)
 	}
@@ -62,8 +73,8 @@ func (s *Scheduler[K, T]) takeOne(it *firq.Item[K, T]) bool {
 // fastShard returns the first shard from the cursor on that may be served now; nil if
 // there is none, or one that may not be has something in its ring, as it is not known yet when those
 // can be served, or is due to be asked (shardsel.Rounds.AskAt).
-func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
-	cursor := s.cursors.At(hint)
+func (s *Scheduler[K, T]) fastShard(now int64) (to *shard[K, T]) {
+	cursor := s.cursors.Here()
 	start, mask := int(cursor.Load()), len(s.shards)-1
 	for i := range s.shards {
 		j := (start + i) & mask
@@ -90,18 +101,27 @@ func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 // if there is none within the limit, or after a good deal of looking. Under the lock.
 func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenant[K, T] {
 	failpoint.At("serve next")
-	st, token := sh.Next(it, now, limit)
-	if st == nil {
+	dt, cost, enqueued := sh.Queue.NextPlain(now, limit, &it.Payload)
+	if dt != nil {
+		serve.CompletePlain(it, cost, now-enqueued)
+	} else if dt = sh.NextOfAll(it, now, limit); dt == nil {
 		return nil
 	}
-	t := ownerOf(&st.Tenant)
+	// The task is this goroutine's now.
+	t := ownerOf(dt)
+	it.Tenant = t.Key
+	sh.Delivered(it.Wait)
+	if t.Delivered(now) {
+		sh.Rank(&t.Tenant)
+	}
 	// The place is owed now. lookAtLane may push the tenant's next tasks, so Fly comes after it: it blocks
 	// a tenant that has a task.
 	if t.freePlaces(1); t.laned != noLane {
 		sh.lookAtLane(t)
 	}
+	token := serve.TokenOf(it.Priority)
 	if sh.Exacts() {
-		token |= sh.Fly(st)
+		token |= sh.Fly(&t.Tenant)
 	}
 	it.Bind(t, token)
 	return t

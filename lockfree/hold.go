@@ -43,7 +43,9 @@ func (sh *shard[K, T]) begin() {
 }
 
 // isBehind reports whether begin has something to do.
-func (sh *shard[K, T]) isBehind() bool { return sh.SharesTime() || sh.ring.tail.Load() != sh.ring.head }
+func (sh *shard[K, T]) isBehind() bool {
+	return sh.s.alone == nil || sh.ring.tail.Load() != sh.ring.head
+}
 
 // takeIn queues what is in the ring, in its order.
 func (sh *shard[K, T]) takeIn() {
@@ -98,11 +100,11 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
 // left books a task that left without being delivered, and frees its place.
 func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropReason) {
 	sh.Dropped(&t.Tenant, task, why)
-	sh.release(t)
+	sh.giveUp(t)
 }
 
-// release gives back what a task has held that left without being delivered.
-func (sh *shard[K, T]) release(t *tenant[K, T]) {
+// giveUp gives back what a task has held that left without being delivered.
+func (sh *shard[K, T]) giveUp(t *tenant[K, T]) {
 	t.freePlaces(1) // owed, or anybody's
 	sh.s.credit.Give(1)
 	// Last: a producer that waits announces itself, and looks at both after that.
@@ -124,16 +126,23 @@ func (sh *shard[K, T]) Late(t *drr.Tenant[K, T], task *drr.Task[T]) {
 
 // unlock publishes what consumers have to know, releases the lock, wakes one of
 // them if there is work, and tells OnDrop.
-func (sh *shard[K, T]) unlock() { sh.unlockWith(nil, 0) }
+func (sh *shard[K, T]) unlock() { sh.unlockWith(nil, false) }
 
-// unlockWith is unlock for a call that has items to return, of which this hold has delivered n.
+// unlockWith is unlock for a call that has items to return; delivered: one of this hold.
+func (sh *shard[K, T]) unlockWith(items []firq.Item[K, T], delivered bool) {
+	if drops := sh.release(delivered); drops != nil {
+		sh.s.afterHold(drops, items)
+	}
+}
+
+// release is unlockWith without afterHold, which the caller calls unless it returns nil.
 //
 // The order matters: a goroutine that asks whether there is work looks at the ring, and then at
 // ready; one that asks whether something has expired looks at the ring, and then at due.
-func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T], n int) {
+func (sh *shard[K, T]) release(delivered bool) (drops *serve.Drops[K, T]) {
 	s := sh.s
 	ready := sh.Queue.Ready() > 0
-	if sh.HasNews(ready, n > 0) {
+	if sh.HasNews(ready, delivered) {
 		// Before: what the hold has taken in is seen in the ring alone, which is not freed. After: in ready.
 		// So at each instant one of the two says that there is work.
 		failpoint.At("publish")
@@ -146,7 +155,7 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T], n int) {
 		sh.tookIn = false
 		sh.ring.freeSlots()
 	}
-	drops := sh.TakeDrops()
+	drops = sh.TakeDrops()
 	failpoint.At("unlock")
 	// Before: the engine, the tenants' fields below the word, and what the ring and the lanes have handed
 	// over are this goroutine's. After: the next holder's.
@@ -157,9 +166,10 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T], n int) {
 		failpoint.At("notify")
 		s.parker.Notify()
 	}
-	if drops != nil || s.life.State() == serve.Draining {
-		s.afterHold(drops, served)
+	if drops == nil && s.life.State() == serve.Draining {
+		drops = new(serve.Drops[K, T])
 	}
+	return drops
 }
 
 // afterHold ends a hold in which tasks were dropped, or which may be the last of a Shutdown.
@@ -187,5 +197,5 @@ func (sh *shard[K, T]) nothingExpired(now int64) bool {
 	return !sh.s.deadlines.Load() || !sh.ring.ready() && sh.due.Load() >= now
 }
 
-// work reports whether there is something to serve, or to look at. The order matters; see unlockWith.
+// work reports whether there is something to serve, or to look at. The order matters; see release.
 func (sh *shard[K, T]) work() bool { return sh.ring.ready() || sh.s.rounds.Ready(sh.index) }

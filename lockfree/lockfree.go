@@ -10,7 +10,6 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/core/cpu"
 	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/core/pad"
 	"github.com/firq-go/firq/internal/core/park"
@@ -204,12 +203,12 @@ func (sh *shard[K, T]) discard() bool {
 	return more
 }
 
-// takeCredits takes credits for up to n tasks, unless the scheduler is closed. The state is looked at
+// takeCredits takes credits for up to n tasks, unless the scheduler is closed. hint says from which stripe:
+// a cpu.Hint, or under a lock the one that the shard's consumers give back to. The state is looked at
 // last: a call that closes or drains looks at the credits after it has set the state, so a task
 // with a credit is waited for, or refused here.
-func (s *Scheduler[K, T]) takeCredits(n int) (got int, err error) {
+func (s *Scheduler[K, T]) takeCredits(hint, n int) (got int, err error) {
 	failpoint.At("credit")
-	hint := cpu.Hint()
 	// Before: the credits are a stripe's. After: this call's, until its tasks are queued with them.
 	if got = s.credit.TakeOwn(hint, n); got == 0 {
 		got = s.credit.TakeAt(hint, n)

@@ -77,7 +77,7 @@ func (r *ring[V]) freeSlots() {
 	if r.freed.Load() != r.head {
 		failpoint.At("ring free")
 		// Before: the slots are the holder's, which has emptied them. After: producers'. It comes after
-		// the shard has published that it is ready (unlockWith): until then a consumer that finds no
+		// the shard has published that it is ready (release): until then a consumer that finds no
 		// shard ready sees the tasks here, as a ring that is not freed.
 		r.freed.Store(r.head)
 	}

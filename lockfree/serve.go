@@ -21,7 +21,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 	all, dst := dst, dst[have:]
 	failpoint.At("serve closed?")
 	if s.life.State() == serve.Closed {
-		sh.unlockWith(all[:have], 0)
+		sh.unlockWith(all[:have], false)
 		return 0
 	}
 	sh.Queue.Control(s.life.State() == serve.Open) // CoDel drops nothing while the scheduler drains
@@ -48,7 +48,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 			}
 		}
 	}
-	sh.unlockWith(all[:have+n], n)
+	sh.unlockWith(all[:have+n], n > 0)
 	s.sweep(now)
 	return n
 }

@@ -72,12 +72,19 @@ func (t *tenant[K, T]) cas(from, to word) bool {
 }
 
 // takePlaces takes up to n places under the lock, and returns how many: those that are owed, and of the word.
-func (t *tenant[K, T]) takePlaces(n int) (got int) {
+func (t *tenant[K, T]) takePlaces(n int) int {
 	// Those that are owed first: they are the holder's, so to take them needs no atomic step. Where tasks come
 	// and go one at a time the word is not touched at all.
-	if got = min(n, int(t.owed)); got > 0 {
-		t.owed -= int32(got)
+	if n <= int(t.owed) {
+		t.owed -= int32(n)
+		return n
 	}
+	return t.takeOfWord(n)
+}
+
+// takeOfWord takes up to n places, of which fewer are owed.
+func (t *tenant[K, T]) takeOfWord(n int) (got int) {
+	got, t.owed = int(t.owed), 0
 	for got < n {
 		w := t.load()
 		failpoint.At("place locked")
@@ -277,7 +284,7 @@ func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
 	failpoint.At("cancel")
 	ok := sh.Cancel(&t.Tenant, tk)
 	if ok {
-		sh.release(t)
+		sh.giveUp(t)
 	}
 	sh.unlock()
 	sh.s.sweep(sh.s.shared.Clock.Now())

@@ -4,7 +4,7 @@ Shutdown and Close.
 Stands for   Life.Shutdown, TryFinish, Close, Finish (internal/core/serve/life.go);
              drainCheck, discard, Close, Shutdown (lockfree/lockfree.go);
              takeCredits: E2 (credit) and E3 (state), published: E6 (there); serve and
-             unlockWith as far as state and credits go (lockfree/serve.go, hold.go); Pool.Give,
+             release as far as state and credits go (lockfree/serve.go, hold.go); Pool.Give,
              look and Free (credit.go), the taking from another stripe included.
 Left out     How tasks get into the queue: the holder of the lock finds all that
              is published. Sleeping: a consumer comes when there is

@@ -75,10 +75,10 @@ type audit struct {
 	spent uint64 // what it has spent
 }
 
-// turn notes that an active seat begins a turn.
-func (a *audit) turn(deficit, quantum int64) {
+// turn notes that an active seat begins a turn, in which it may spend so much.
+func (a *audit) turn(allow int64) {
 	a.spare--
-	a.allow, a.spent = addSaturated(deficit, quantum), 0
+	a.allow, a.spent = allow, 0
 }
 
 // refund notes that the seat whose turn it is may spend more.

@@ -32,8 +32,10 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 		}
 		t := s.tenant
 		if t.mask == 0 { // its last task was served: it lingered in case another came before this visit
+			due := s.visit
 			q.nEmpty--
 			l.leaveFront(s)
+			l.visited(due)
 			continue
 		}
 		if t.mask != 1<<normalLevel || t.blocked {
@@ -48,10 +50,9 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 				break
 			}
 			l.reached = l.round
-			l.audit.turn(deficit, t.quantum)
-			s.inTurn = true
 			deficit = addSaturated(deficit, t.quantum)
-			s.deficit = deficit
+			l.audit.turn(deficit)
+			s.inTurn, s.deficit = true, deficit
 		}
 		if deficit < cost { // turnOver, of a seat in the active list
 			due := s.visit
@@ -70,11 +71,9 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 		enqueued, *payload, at.Payload = at.Enqueued, at.Payload, zero // keep no payload alive
 		// Before: the slot is the Queue's. After: the row's last segment fills it again; of a segment that is lent it is
 		// the lender's (Lent).
-		if g.from+1 < g.to {
-			g.from++
-			t.line.row.out++
-		} else {
-			t.line.row.popFront(&q.pool)
+		t.line.row.out++ // as popFront
+		if g.from++; g.from == g.to {
+			t.line.row.popSegment(&q.pool)
 		}
 		q.queued--
 		q.ready-- // a tenant in a list is not blocked
@@ -87,9 +86,8 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 	return nil, 0, 0
 }
 
-// leaveFront is leave of the seat at the head of the active list.
+// leaveFront takes the seat at the head out of the active list, as leave does.
 func (l *list[K, T]) leaveFront(s *seat[K, T]) {
-	due := s.visit
 	s.where, s.inTurn, s.visit, s.deficit = nowhere, false, l.clock(), min(s.deficit, 0)
 	l.active.n--
 	if l.active.head = s.next; s.next == nil {
@@ -97,5 +95,4 @@ func (l *list[K, T]) leaveFront(s *seat[K, T]) {
 	} else {
 		s.next.prev, s.next = nil, nil
 	}
-	l.visited(due)
 }

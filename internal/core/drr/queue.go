@@ -280,7 +280,7 @@ func (q *Queue[K, T]) NextOfAll(now int64, limit uint64, payload *T, out *Head) 
 		case !s.inTurn:
 			if s.where == active {
 				l.reached = l.round // even if it cannot pay: see Reached
-				l.audit.turn(s.deficit, s.tenant.quantum)
+				l.audit.turn(addSaturated(s.deficit, s.tenant.quantum))
 			}
 			s.inTurn = true
 			s.deficit = addSaturated(s.deficit, s.tenant.quantum)

@@ -119,9 +119,15 @@ func (l *row[K, T]) unlast() *segment[T] {
 func (l *row[K, T]) popFront(p *pool[K, T]) {
 	s := l.first
 	l.out++
-	if s.from++; s.from < s.to {
-		return
+	if s.from++; s.from == s.to {
+		l.popSegment(p)
 	}
+}
+
+// popSegment gives back the first segment, which has just become empty. One of the smallest size may stay as
+// the spare one.
+func (l *row[K, T]) popSegment(p *pool[K, T]) {
+	s := l.first
 	if s.next == nil && len(s.slots) == firstSegment && !s.lent && p.hasNoSpare() {
 		p.returns += firstSegment
 		s.from, s.to = 0, 0

@@ -70,7 +70,9 @@ func (l *list[K, T]) roundOver() {
 		return
 	}
 	l.round, l.used = (l.round+1)&lastRound, false
-	l.wait -= min(l.wait, 1)
+	if l.wait > 0 {
+		l.wait--
+	}
 }
 
 // turnOver sends the seat at the head of its list, which cannot pay, to the tail.

@@ -61,6 +61,7 @@ func (p *Parker) Notify() {
 	}
 }
 
+//go:noinline // so that Notify is inlined
 func (p *Parker) notify() {
 	failpoint.At("P2 waking?")
 	if p.waking.Load() == 0 {

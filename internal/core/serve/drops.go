@@ -142,7 +142,10 @@ func (p *pendingPanics) rethrow() {
 	}
 }
 
-// panicNext panics with the oldest value, unless another caller has taken it.
+// panicNext panics with the oldest value, unless another caller has taken it. (Not inlined, so that
+// rethrow is.)
+//
+//go:noinline
 func (p *pendingPanics) panicNext() {
 	if v, ok := p.take(); ok {
 		panic(v)

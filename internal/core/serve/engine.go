@@ -17,34 +17,14 @@ func IsPlain[T any](t *firq.Task[T]) bool {
 		(t.Priority == 0 || t.Priority == firq.PriorityNormal)
 }
 
-// Next takes out the task that is served next, and completes the item that the consumer gets
-// of it; nil if there is none within the limit, or after a good deal of looking. The caller binds
-// the item to the token, with what Fly adds.
-func (s *Shard[K, T]) Next(it *firq.Item[K, T], now int64, limit uint64) (t *Tenant[K, T], token uint64) {
-	dt, cost, enqueued := s.Queue.NextPlain(now, limit, &it.Payload)
-	if dt != nil {
-		it.Cost, it.Priority, it.Flow, it.Deadline = cost, firq.PriorityNormal, 0, time.Time{}
-		it.Wait = time.Duration(max(now-enqueued, 0))
-	} else if dt = s.nextOfAll(it, now, limit); dt == nil {
-		return nil, 0
-	}
-	// The task is the caller's now. What is left are the books of the delivery, all plain: they are the
-	// holder's, and Stats reads them as a holder.
-	t = TenantOf(dt)
-	it.Tenant = t.Key
-	s.waits[s.servedBy&1].Record(it.Wait)
-	s.dequeued++
-	t.lastUsed = max(t.lastUsed, now) // the goroutine that reads the clock first may come last
-	t.delivered++
-	// Often at first, so that a new tenant is ranked soon, then at each 64th: a rank is worth no more.
-	if n := t.delivered; n&63 == 0 || n&(n-1) == 0 {
-		s.top.offer(t)
-	}
-	return t, uint64(it.Priority) << tokenPriority
+// CompletePlain completes the item that the consumer of a plain task gets, but for its tenant.
+func CompletePlain[K comparable, T any](it *firq.Item[K, T], cost, wait int64) {
+	it.Cost, it.Priority, it.Flow, it.Deadline = cost, firq.PriorityNormal, 0, time.Time{}
+	it.Wait = time.Duration(max(wait, 0))
 }
 
-// nextOfAll is Next of a task that may be anything.
-func (s *Shard[K, T]) nextOfAll(it *firq.Item[K, T], now int64, limit uint64) *drr.Tenant[K, T] {
+// NextOfAll is NextPlain of a task that may be anything. It completes the item.
+func (s *Shard[K, T]) NextOfAll(it *firq.Item[K, T], now int64, limit uint64) *drr.Tenant[K, T] {
 	var h drr.Head
 	dt, v := s.Queue.NextOfAll(now, limit, &it.Payload, &h)
 	if v == drr.Delivered {
@@ -57,10 +37,33 @@ func (s *Shard[K, T]) nextOfAll(it *firq.Item[K, T], now int64, limit uint64) *d
 	return dt
 }
 
+// Delivered and Rank are the books of a delivery, all plain: they are the holder's, and Stats reads them
+// as a holder. (They are small, so that they are inlined.)
+
+// Delivered counts a delivery of the shard.
+func (s *Shard[K, T]) Delivered(wait time.Duration) {
+	s.waits[s.servedBy&1].Record(wait)
+	s.dequeued++
+}
+
+// Delivered counts a delivery of the tenant, and reports whether to call Rank: often at first, so that a
+// new tenant is ranked soon, then at each 64th, as a rank is worth no more.
+func (t *Tenant[K, T]) Delivered(now int64) (rank bool) {
+	t.lastUsed = max(t.lastUsed, now) // the goroutine that reads the clock first may come last
+	t.delivered++
+	return t.delivered&63 == 0 || t.delivered&(t.delivered-1) == 0
+}
+
+// Rank lets the tenant be among those that were delivered most.
+func (s *Shard[K, T]) Rank(t *Tenant[K, T]) { s.top.offer(t) }
+
+// TokenOf returns the token of a delivery, to which Fly may add.
+func TokenOf(p firq.Priority) uint64 { return uint64(p) << tokenPriority }
+
 // Exacts reports whether Fly has something to do.
 func (s *Shard[K, T]) Exacts() bool { return s.exacts }
 
-// Fly comes after each Next, once the tenant has been pushed what it may have next: a tenant that is
+// Fly comes after each delivery, once the tenant has been pushed what it may have next: a tenant that is
 // blocked with a task keeps its place. It puts the delivery in flight, if the tenant has an in-flight limit,
 // blocks the tenant if that is reached, and returns which delivery it is; and it reclassifies the tenant,
 // where the number of tenants is limited.
@@ -82,13 +85,14 @@ func (s *Shard[K, T]) Fly(t *Tenant[K, T]) (token uint64) {
 // fair to stays ready when its last task has just been served: the consumer that comes next, and finds
 // nothing, ends that, so nothing is published where tasks come and go one at a time.
 func (s *Shard[K, T]) HasNews(ready, served bool) bool {
-	switch {
-	case !s.published.ready || s.bounded:
-		return true
-	case !s.sharesTime:
-		return !ready && !served
+	if s.settled && (ready || served) {
+		return false
 	}
-	return !ready || !s.unchanged()
+	return s.hasNews(ready)
+}
+
+func (s *Shard[K, T]) hasNews(ready bool) bool {
+	return !s.sharesTime || !s.published.ready || s.bounded || !ready || !s.unchanged()
 }
 
 // PublishChanges publishes what has changed in a hold, before the lock is released. The holder calls it

@@ -11,6 +11,7 @@ import (
 // Share gives the shard an index among the others, to which it has to be fair.
 func (s *Shard[K, T]) Share(r *shardsel.Rounds, index int) {
 	s.rounds, s.index, s.sharesTime = r, index, s.shared.Config.Shards > 1
+	s.servedBy = index
 	if s.SharesTime() {
 		s.published.askAt = drr.NoDeadline
 		s.Queue.Share(s)
@@ -199,6 +200,7 @@ func (s *Shard[K, T]) Ready() bool { return s.published.ready }
 
 func (s *Shard[K, T]) publishTag(tag uint64, ready bool) {
 	s.published.tag, s.published.ready = tag, ready
+	s.settled = ready && !s.sharesTime && !s.bounded
 	if !ready && s.published.lingering {
 		s.rounds.Linger(s.index)
 	} else {

@@ -53,9 +53,14 @@ func serveOne(t *testing.T, s *shard, x *tenant, now int64) firq.Item[string, in
 func deliver(t *testing.T, s *shard, now int64) (it firq.Item[string, int], token uint64) {
 	t.Helper()
 	for s.Queue.Ready() > 0 {
-		if t, token := s.Next(&it, now, math.MaxUint64); t != nil {
-			token |= s.Fly(t)
-			return it, token
+		if dt := s.NextOfAll(&it, now, math.MaxUint64); dt != nil {
+			x := TenantOf(dt)
+			it.Tenant = x.Key
+			s.Delivered(it.Wait)
+			if x.Delivered(now) {
+				s.Rank(x)
+			}
+			return it, TokenOf(it.Priority) | s.Fly(x)
 		}
 	}
 	t.Fatal("nothing to deliver")

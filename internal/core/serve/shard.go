@@ -21,6 +21,7 @@ type Shard[K comparable, T any] struct {
 	rounds     *shardsel.Rounds // of all shards
 	index      int              // among them; immutable, as is rounds
 	sharesTime bool             // see SharesTime; immutable after Share
+	settled    bool             // it has published that it is ready, and publishes nothing else: see HasNews
 	exacts     bool             // a delivery is more than a count: see Fly; immutable
 
 	inFlight  int
@@ -62,6 +63,9 @@ func NewShard[K comparable, T any](shared *Shared[K, T], host drr.Host[K, T]) *S
 // spread over hundreds of cache lines, and a delivery writes any of them. So there are two:
 // where processors take turns to serve the shard, most often each writes its own lines.
 func (s *Shard[K, T]) ServedBy(processor int) { s.servedBy = processor }
+
+// LastServedBy returns the processor of the last ServedBy.
+func (s *Shard[K, T]) LastServedBy() int { return s.servedBy }
 
 // SetQuantum sets a tenant's quantum.
 func (s *Shard[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
