@@ -1,12 +1,12 @@
-// Compute is a report server for many tenants, with SQLite behind it. A report lists the
+// Compute is a report server for many tenants, with a table of orders behind it. A report lists the
 // best-selling products of a tenant in a number of past days.
 //
 //	go run .                          # in this folder: it is a separate module
 //	go run . -listen localhost:8080
 //	curl -i -H 'X-Tenant: acme-3' 'localhost:8080/top?days=30'
 //
-// Without -listen it fills a database in a temporary file and lets a noisy tenant and nine
-// quiet ones ask, three times: the database alone; with compute in front of it, which
+// Without -listen it fills the table and lets a noisy tenant and nine
+// quiet ones ask, three times: the table alone; with compute in front of it, which
 // keeps nothing; and with compute keeping results for some seconds. Then it prints what the
 // tenants saw. The noisy tenant asks at a fixed pace, as over a network, and does not wait
 // for answers.
@@ -28,7 +28,7 @@ import (
 )
 
 type options struct {
-	orders, tenants int           // in the database
+	orders, tenants int           // in the table
 	slots           int           // queries at a time
 	ttl             time.Duration // of a result
 	quiet, noisy    int           // calls per second: of each quiet tenant, of the noisy one
@@ -40,7 +40,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.IntVar(&o.orders, "orders", 60_000, "orders in the database")
+	flag.IntVar(&o.orders, "orders", 500_000, "orders in the table")
 	flag.IntVar(&o.tenants, "tenants", 50, "tenants they are of, at least 10")
 	flag.IntVar(&o.slots, "slots", 2*runtime.GOMAXPROCS(0), "queries at a time")
 	flag.DurationVar(&o.ttl, "ttl", 5*time.Second, "for how long a result is kept")
@@ -59,15 +59,11 @@ func main() {
 	}
 }
 
-func (o options) run(ctx context.Context) (err error) {
+func (o options) run(ctx context.Context) error {
 	if o.orders < 1 || o.tenants < 10 || o.slots < 1 || o.quiet < 1 || o.noisy < 1 || o.reports < 1 || o.play <= 0 || o.deadline <= 0 || o.ttl <= 0 {
 		return fmt.Errorf("%w: a number that is too small", firq.ErrInvalidConfig)
 	}
-	db, err := open(ctx, o.orders, o.tenants, o.slots)
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstOf(err, db.Close()) }()
+	db := fill(o.orders, o.tenants, o.slots)
 	if o.listen != "" {
 		return o.serve(ctx, db)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,32 +29,17 @@ func few() options {
 	}
 }
 
-func fill(t *testing.T, o options) *orders {
-	t.Helper()
-	db, err := open(t.Context(), o.orders, o.tenants, o.slots)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-		if _, err := os.Stat(db.dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the database is still there: %v", err)
-		}
-	})
-	return db
-}
+func (o options) fill() *orders { return fill(o.orders, o.tenants, o.slots) }
 
 // All three ways are played, every call is answered within its generous deadline, and kept
 // results are used.
 func TestShow(t *testing.T) {
 	var out strings.Builder
 	o := few()
-	if err := o.show(t.Context(), fill(t, o), &out); err != nil {
+	if err := o.show(t.Context(), o.fill(), &out); err != nil {
 		t.Fatal(err)
 	}
-	ways := []string{"database/sql alone", "compute, keeps nothing", "compute, TTL 1h0m0s"}
+	ways := []string{"the table alone", "compute, keeps nothing", "compute, TTL 1h0m0s"}
 	rows := 0
 	for line := range strings.Lines(out.String()) {
 		i := slices.IndexFunc(ways, func(way string) bool { return strings.HasPrefix(line, way+"  ") })
@@ -82,29 +66,17 @@ func TestShow(t *testing.T) {
 
 // A report agrees with a plain sum over the table.
 func TestTop(t *testing.T) {
-	db := fill(t, few())
+	db := few().fill()
 	const tenant, last = "acme-3", 100
 	for i := range 40 { // on the first day that counts, and on the last that does not
-		if _, err := db.db.ExecContext(t.Context(), `insert into orders values (?, 266, ?, 500.25), (?, 265, ?, 900)`,
-			tenant, fmt.Sprint("product ", i), tenant, fmt.Sprint("product ", i)); err != nil {
-			t.Fatal(err)
-		}
+		name := fmt.Sprint("product ", i)
+		db.rows = append(db.rows, order{tenant, name, 266, 500.25}, order{tenant, name, 265, 900})
 	}
 	sums := map[string]float64{}
-	rows, err := db.db.QueryContext(t.Context(), `select product, amount from orders where tenant = ? and day between 266 and 365`, tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var p product
-		if err := rows.Scan(&p.Name, &p.Sum); err != nil {
-			t.Fatal(err)
+	for _, r := range db.rows {
+		if r.tenant == tenant && 266 <= r.day && r.day <= 365 {
+			sums[r.product] += r.amount
 		}
-		sums[p.Name] += p.Sum
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
 	}
 	got, err := db.top(t.Context(), tenant, last)
 	if err != nil || len(got) != 5 || len(sums) < 6 {
@@ -143,7 +115,7 @@ func web(t *testing.T, s *compute.Server[string, int, []product]) func(ctx conte
 
 func TestServe(t *testing.T) {
 	o := few()
-	db := fill(t, o)
+	db := o.fill()
 	s, err := o.open(db, o.ttl)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +192,7 @@ func TestListen(t *testing.T) {
 	o.listen = "127.0.0.1:0"
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := o.serve(ctx, fill(t, o)); err != nil && !errors.Is(err, context.Canceled) {
+	if err := o.serve(ctx, o.fill()); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

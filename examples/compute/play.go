@@ -27,7 +27,7 @@ func (o options) show(ctx context.Context, db *orders, w io.Writer) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "way\tquiet p50\tquiet p99\tquiet in time\tnoisy in time/s\tcalls\tqueries")
-	if err := o.row(ctx, t, "database/sql alone", func(ctx context.Context, tenant string, last int) error {
+	if err := o.row(ctx, t, "the table alone", func(ctx context.Context, tenant string, last int) error {
 		_, err := db.top(ctx, tenant, last)
 		return err
 	}, db); err != nil {
