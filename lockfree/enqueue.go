@@ -34,8 +34,10 @@ func (s *Scheduler[K, T]) enqueue(k K, t *firq.Task[T]) error {
 func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
 	sh := t.shard
 	plain := 0
-	for plain < len(ts) && sh.s.bare && serve.IsPlain(&ts[plain]) {
-		plain++
+	if sh.s.bare {
+		for plain < len(ts) && serve.IsPlain(&ts[plain]) {
+			plain++
+		}
 	}
 	// Both are guesses about the next moment. What has to be true is looked at again in the step that
 	// relies on it: drawTickets fails if the lane is closed, takeClosed if it is open.

@@ -43,9 +43,11 @@ func (s *Scheduler[K, T]) takeOne(it *firq.Item[K, T]) bool {
 		sh.ServedBy(hint)
 		sh.affinity.touch(hint, now)
 	}
-	limit := uint64(math.MaxUint64)
 	if sh.isBehind() {
 		sh.begin()
+	}
+	limit := uint64(math.MaxUint64)
+	if s.alone == nil {
 		limit = sh.Limit() // it may have changed before the lock was ours
 	}
 	// The state under the lock: Close sets it, and takes the lock after that, so a hold that finds it open
@@ -80,17 +82,15 @@ func (s *Scheduler[K, T]) fastShard(now int64) (to *shard[K, T]) {
 		j := (start + i) & mask
 		sh := s.shards[j]
 		failpoint.At("take active?")
-		pending := sh.ring.ready() || s.rounds.AskAt(j) < now // before ready; see shard.work
-		if to != nil && !pending {
-			continue
-		}
-		failpoint.At("take pending?")
-		switch inTime := s.rounds.InTime(j); {
-		case !inTime && pending:
-			return nil
-		case inTime && to == nil:
+		switch {
+		case to == nil && s.rounds.InTime(j):
 			if to = sh; i > 0 {
 				cursor.Store(uint32(j))
+			}
+		case sh.ring.ready() || s.rounds.AskAt(j) < now: // before its round is looked at; see shard.work
+			failpoint.At("take pending?")
+			if !s.rounds.InTime(j) {
+				return nil
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func (sh *shard[K, T]) begin() {
 
 // isBehind reports whether begin has something to do.
 func (sh *shard[K, T]) isBehind() bool {
-	return sh.s.alone == nil || sh.ring.tail.Load() != sh.ring.head
+	return sh.IsBehind() || sh.ring.tail.Load() != sh.ring.head
 }
 
 // takeIn queues what is in the ring, in its order.
@@ -146,7 +146,7 @@ func (sh *shard[K, T]) release(delivered bool) (drops *serve.Drops[K, T]) {
 		// Before: what the hold has taken in is seen in the ring alone, which is not freed. After: in ready.
 		// So at each instant one of the two says that there is work.
 		failpoint.At("publish")
-		sh.PublishChanges(ready)
+		sh.Publish(ready)
 	}
 	if s.deadlines.Load() { // before the ring is freed: see nothingExpired
 		sh.publishDue()

@@ -81,7 +81,7 @@ func (s *Shard[K, T]) Fly(t *Tenant[K, T]) (token uint64) {
 	return token
 }
 
-// HasNews reports whether a hold has something to publish (PublishChanges). A shard that no other is
+// HasNews reports whether a hold has something to publish (Publish). A shard that no other is
 // fair to stays ready when its last task has just been served: the consumer that comes next, and finds
 // nothing, ends that, so nothing is published where tasks come and go one at a time.
 func (s *Shard[K, T]) HasNews(ready, served bool) bool {
@@ -93,13 +93,4 @@ func (s *Shard[K, T]) HasNews(ready, served bool) bool {
 
 func (s *Shard[K, T]) hasNews(ready bool) bool {
 	return !s.sharesTime || !s.published.ready || s.bounded || !ready || !s.unchanged()
-}
-
-// PublishChanges publishes what has changed in a hold, before the lock is released. The holder calls it
-// if the shard HasNews. A shard that is not ready may linger.
-func (s *Shard[K, T]) PublishChanges(ready bool) {
-	s.Publish(ready)
-	if s.bounded {
-		s.PublishIdle()
-	}
 }

@@ -29,6 +29,11 @@ func (s *Shard[K, T]) Limit() uint64 {
 	return s.rounds.Limit(s.index)
 }
 
+// IsBehind reports whether KeepUp has something to do.
+func (s *Shard[K, T]) IsBehind() bool {
+	return s.sharesTime && (!s.published.ready || s.Queue.Waiting())
+}
+
 // KeepUp is how a hold begins on a shard that shares time.
 func (s *Shard[K, T]) KeepUp() {
 	if !s.published.ready {
@@ -144,6 +149,9 @@ type published struct {
 // No other shard is fair to one that is alone, so it has no rounds to publish; and it stays
 // ready while its last tenant lingers: see HasNews.
 func (s *Shard[K, T]) Publish(ready bool) {
+	if s.bounded {
+		s.PublishIdle()
+	}
 	lingering := !ready && s.Queue.Lingering()
 	if !s.SharesTime() {
 		if ready = ready || lingering; ready != s.published.ready {

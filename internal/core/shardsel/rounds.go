@@ -95,11 +95,11 @@ const lastRound = 1<<63 - 1
 // writes only what has changed; the tag of a shard that has nothing is of no use
 // to others. The caller holds the shard's lock.
 func (r *Rounds) Publish(shard int, tag uint64, ready bool) {
+	w := uint64(0)
 	if ready {
-		r.set(shard, tag<<1|isReady)
-	} else {
-		r.set(shard, 0)
+		w = tag<<1 | isReady
 	}
+	r.set(shard, w)
 }
 
 // Linger says that a shard has nothing to serve, but has to be asked once more, to see
@@ -220,15 +220,13 @@ func (r *Rounds) limitOfTwo(shard int) uint64 {
 // InTime reports whether the shard has something to serve that is not too far
 // ahead of the others.
 func (r *Rounds) InTime(shard int) bool {
-	w := r.cells[shard].word.Load()
-	if w&isReady == 0 {
-		return false
-	}
-	if len(r.cells) == 1 {
-		return true
-	}
+	return r.cells[shard].word.Load()&isReady != 0 && r.isWithin(shard)
+}
+
+// isWithin reports whether a shard that has something to serve is not too far ahead.
+func (r *Rounds) isWithin(shard int) bool {
 	limit := r.Limit(shard)
-	return limit == math.MaxUint64 || !after(w>>1, limit)
+	return limit == math.MaxUint64 || !after(r.Tag(shard), limit)
 }
 
 // after reports whether round a is after round b.
