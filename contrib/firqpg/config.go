@@ -15,8 +15,8 @@ import (
 // Config describes a queue. The zero value works once Migrate was called: the server that PG* in the environment names, schema "firq", queue
 // "default". Limits, ageing and retention live with the queue: see Settings. A queue that has none yet has the defaults.
 type Config[T any] struct {
-	// DB connects to the server. nil: a pool by what the environment says (PGHOST, PGDATABASE and so on), which Close closes. A pool of one connection works. A queue on
-	// which a call has waited has two connections besides, made like those of the pool.
+	// DB connects to the server. nil: a pool by what the environment says (PGHOST, PGDATABASE and so on), which Close closes. A pool of one connection works. A queue from
+	// which tasks are taken has two connections besides, made like those of the pool: one fetches, and one listens, once a call has found nothing.
 	DB *pgxpool.Pool
 	// Schema has the tables, see Migrate. "": "firq".
 	Schema string

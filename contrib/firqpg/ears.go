@@ -12,7 +12,8 @@ import (
 const slots = 4
 
 // ears are the two connections of a queue: one listens, and holds the lock of a slot while the process sleeps; one pops, as the first pop
-// of a connection has to plan its statements. One source at a time has them. A nil *ears hears nothing.
+// of a connection has to plan its statements: pops that go by the pool would do so on each of its connections. One source at a time has
+// them. A nil *ears hears nothing.
 type ears struct {
 	e     *engine
 	conn  *pgx.Conn // listens
@@ -20,7 +21,6 @@ type ears struct {
 	slot  int   // below 0: none
 	since int64 // the transactions that were not over when the slot was taken are before it; 0: not known yet
 	safe  bool  // all of them are over
-	slept bool  // a call has waited: only then the queue has separate connections
 	woken bool  // a notification has come that no look has used
 }
 
@@ -59,18 +59,29 @@ func (r *ears) connect(ctx context.Context) (*pgx.Conn, error) {
 
 // popper returns the connection for pops; nil: the pool has to do.
 func (r *ears) popper(ctx context.Context) querier {
-	if r == nil || !r.slept {
+	if r == nil {
 		return nil
 	}
 	if r.pops == nil || r.pops.IsClosed() {
+		ctx, cancel := context.WithTimeout(ctx, longestPop)
+		defer cancel()
 		r.pops = nil
 		conn, err := r.connect(ctx)
 		if err != nil {
 			return nil
 		}
+		if r.plan(ctx, conn); conn.IsClosed() { // ctx has ended
+			return nil
+		}
 		r.pops = conn
 	}
 	return r.pops
+}
+
+// plan has a new connection plan the statements of pop, by one for a queue that does not exist: many times as long as a pop, and without the
+// lock for which other processes wait. Each session has such a queue for itself.
+func (r *ears) plan(ctx context.Context, conn *pgx.Conn) {
+	_, _ = conn.Exec(ctx, r.e.sql(popText), -int32(conn.PgConn().PID()&(1<<27-1)), 1, 0, 0, 0, nil, nil) // else the first pop does
 }
 
 // arm takes a slot: from now on an Enqueue wakes this process.
@@ -97,7 +108,7 @@ func (r *ears) arm(ctx context.Context) bool {
 		r.deafen()
 		return false
 	}
-	r.slot, r.since, r.safe, r.slept = slot, 0, false, true
+	r.slot, r.since, r.safe = slot, 0, false
 	return slot >= 0
 }
 

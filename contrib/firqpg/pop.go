@@ -44,9 +44,11 @@ func (r *row) delivery(now int64) (d queue.Delivery) {
 	return d
 }
 
+const popText = "select * from @.pop($1, $2, $3, $4, $5, $6, $7)"
+
 // pop takes up to n tasks: of all tenants, of named ones, or of those that match a pattern.
 func (e *engine) pop(ctx context.Context, db querier, n int, names, patterns []string) (ds []queue.Delivery, h head, err error) {
-	rows, err := db.Query(ctx, e.sql("select * from @.pop($1, $2, $3, $4, $5, $6, $7)"), e.id, n, e.opts.Lease.Microseconds(),
+	rows, err := db.Query(ctx, e.sql(popText), e.id, n, e.opts.Lease.Microseconds(),
 		min(e.opts.TenantIdle, forEver).Microseconds(), queue.MaxBytes, names, patterns)
 	if err != nil {
 		return nil, h, err

@@ -2,6 +2,7 @@ package firqpg
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ type source struct {
 	due   time.Time // when something is due, as far as is known; zero: nothing is
 	row   int       // looks in a row that have found something
 	took  time.Duration
+	most  int // the most tasks that were wanted lately: when as many are again there is no caller to wait for
 	empty int // looks in a row that have found nothing
 }
 
@@ -65,10 +67,13 @@ func (s *source) Pop(ctx context.Context, want func() int) ([]queue.Delivery, er
 			s.leave()
 			return nil, nil
 		}
-		if s.row > busyAfter { // a look costs the server, and more callers come soon
-			time.Sleep(min(s.took/2, mostRest))
+		if n < s.most && s.row > busyAfter { // a look costs the server, and more callers come soon
+			if runtime.Gosched(); want() < s.most {
+				time.Sleep(min(s.took/2, mostRest))
+			}
 			n = max(n, want())
 		}
+		s.most = max(n, s.most-1)
 		began := time.Now()
 		ds, h, err := s.look(ctx, n)
 		s.took, s.due = time.Since(began), time.Time{}
@@ -103,10 +108,11 @@ func (s *source) Pop(ctx context.Context, want func() int) ([]queue.Delivery, er
 
 // look pops: of the named tenants first. If ctx ends in between, what is popped is still given to the caller, which gives it back.
 func (s *source) look(ctx context.Context, n int) (ds []queue.Delivery, h head, err error) {
+	db := s.ears.popper(ctx) // before, as a look has but a second more once ctx ends
 	ctx, cancel := patiently(ctx, longestPop)
 	defer cancel()
 	pop := func(names, patterns []string) error {
-		if db := s.ears.popper(ctx); db != nil {
+		if db != nil {
 			ds, h, err = s.e.pop(ctx, db, n, names, patterns)
 			return wrap("Dequeue", err)
 		}

@@ -199,6 +199,38 @@ func TestPools(t *testing.T) {
 	}
 }
 
+// TestPops: a queue fetches on a connection of its own, and not on all of the pool, each of which would have to plan the statements.
+func TestPops(t *testing.T) {
+	t.Parallel()
+	db := migrated(t)
+	ctx := bounded(t)
+	q, _ := queueOf(t, Config[string]{DB: db})
+	must[string](t)(q.Enqueue(ctx, Task[string]{}))
+	must[*Item[string]](t)(q.Dequeue(ctx))
+	held := db.Stat().TotalConns()
+	var all, pops int
+	if err := db.QueryRow(ctx, "select count(*), count(*) filter (where query like '%.pop(%') from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()").
+		Scan(&all, &pops); err != nil {
+		t.Fatal(err)
+	}
+	if pops != 1 || all != int(held) {
+		t.Errorf("%d connections besides, %d fetch, want %d and 1", all, pops, held)
+	}
+
+	// What has a connection plan these changes nothing.
+	before := must[Stats](t)(q.Stats(ctx))
+	if _, err := db.Exec(ctx, "select * from firq.pop(-1, 1, 0, 0, 0, null, null)"); err != nil {
+		t.Error(err)
+	}
+	var others int
+	if err := db.QueryRow(ctx, "select (select count(*) from firq.state where queue < 0) + (select count(*) from firq.tenant where queue < 0)").Scan(&others); err != nil || others != 0 {
+		t.Errorf("%d rows of the queue that does not exist, %v", others, err)
+	}
+	if after := must[Stats](t)(q.Stats(ctx)); after.Delivered != before.Delivered {
+		t.Errorf("%d deliveries more", after.Delivered-before.Delivered)
+	}
+}
+
 // TestTwoSchemas: queues of two schemas in one database, with the same numbers, do not see each other, nor wake each other.
 func TestTwoSchemas(t *testing.T) {
 	t.Parallel()
