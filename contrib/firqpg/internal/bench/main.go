@@ -42,7 +42,7 @@ var parts = []part{
 	{"batches", "500 in a call, enqueue/s (us)", batches},
 	{"latency", "64 idle workers: p50; p99; idle, % of a core", latency},
 	{"fairness", "the last of 100 quiet ones is at position", fairness},
-	{"backlog", "queued | of tenants | process/s (us)", backlog},
+	{"backlog", "queued | of tenants | the first, process/s (us) | the next (us)", backlog},
 	{"snapshot", "before, tasks/s (us) | a snapshot is held, tasks/s (us)", snapshot},
 }
 
