@@ -14,6 +14,7 @@ import (
 type head struct {
 	next       time.Duration // until something is due; below 0: nothing is
 	left       bool          // more can be delivered
+	again      bool          // it was behind tasks that had expired, and may come next
 	xmin, xmax int64         // the first transaction that was not over, and the one after the last
 }
 
@@ -70,7 +71,7 @@ func (e *engine) pop(ctx context.Context, db querier, n int, names, patterns []s
 		return nil, h, pgx.ErrNoRows
 	}
 	last := all[len(all)-1]
-	h = head{next: time.Duration(*last.pos) * time.Microsecond, left: *last.cost > 0, xmin: *last.token, xmax: *last.deadline}
+	h = head{next: time.Duration(*last.pos) * time.Microsecond, left: *last.cost > 0, again: *last.cost > 1, xmin: *last.token, xmax: *last.deadline}
 	if *last.pos < 0 {
 		h.next = -1
 	}

@@ -125,7 +125,7 @@ func (s *source) look(ctx context.Context, n int) (ds []queue.Delivery, h head, 
 		return ds, h, pop(nil, nil)
 	}
 	if s.names != nil {
-		if err := pop(s.names, nil); err != nil || len(ds) > 0 || s.patterns == nil {
+		if err := pop(s.names, nil); err != nil || len(ds) > 0 || h.again || s.patterns == nil {
 			return ds, h, err
 		}
 	}
@@ -145,7 +145,7 @@ func patiently(ctx context.Context, d time.Duration) (context.Context, context.C
 // doze sleeps until there may be something.
 func (s *source) doze(ctx context.Context, h *head) {
 	if h.left { // there are tasks, and none for this source; or there is more to bring in
-		if !s.some() {
+		if h.again || !s.some() {
 			return
 		}
 		s.ears.disarm(true, true)

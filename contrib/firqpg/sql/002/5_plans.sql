@@ -41,4 +41,7 @@ select @.edit('@.maintain',
   'delete from @.log where queue = -s.queue and xid >= s.agone and xid < pg_snapshot_xmin(s.asnap);', 's.agone := @.clip(-s.queue, s.agone, pg_snapshot_xmin(s.asnap));',
   's.gone := greatest(s.gone, pg_snapshot_xmin(s.snap)); s.agone := greatest(s.agone, pg_snapshot_xmin(s.asnap));', '');
 
+-- pop removes what has expired before a live task 20 times, and then says so: the caller looks again immediately.
+select @.edit('@.pop', 'h.cost := left_::int;', 'h.cost := case when left_ and got = 0 and gone > 0 then 2 else left_::int end;');
+
 drop function @.edit(text, text[]);
