@@ -51,27 +51,25 @@ func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
 		return t.enterLane(ts[:plain], now)
 	case len(ts) > 1 || !sh.s.ringed:
 		sh.lock()
-		return sh.putLocked(t, ts[:plain], now)
 	case uncontended && sh.try():
 		if sh.isBehind() { // else begin has nothing to do, and the call is spared
 			sh.begin()
 		}
-		return sh.putLocked(t, ts[:plain], now)
-	case uncontended:
-		sh.contention.note(now) // another goroutine has the lock: they have met
+	default:
+		if uncontended {
+			sh.contention.note(now) // another goroutine has the lock: they have met
+		}
+		if sh.send(t, &ts[0], plain > 0, now) {
+			return 1
+		}
+		return 0
 	}
-	if sh.send(t, &ts[0], plain > 0, now) {
-		return 1
-	}
-	return 0
-}
-
-// putLocked queues plain tasks, and returns how many. It is called with the lock held, and releases it.
-func (sh *shard[K, T]) putLocked(t *tenant[K, T], ts []firq.Task[T], now int64) (got int) {
+	// Under the lock. The tasks are plain.
+	ts, got := ts[:plain], 0
 	if t.Len() == 0 {
 		t.mixed = false // what it has had is gone
 	}
-	// A lane was opened since enter looked: there the tasks come after what is in it. forget runs
+	// If a lane was opened since the look above, the tasks come after what is in it. forget runs
 	// under the lock, so a tenant that is not dead now stays so in this hold. One that becomes active gets what
 	// the config says first, which is asked without the lock (lockActive).
 	if t.laned == noLane && !t.load().dead() && (t.Len() > 0 || !sh.s.shared.Asks) {

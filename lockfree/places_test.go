@@ -202,27 +202,3 @@ func TestFullOfExpired(t *testing.T) {
 	admit(t, s, "a", task{Payload: 2})
 	take(t, s, 2)
 }
-
-// A task that is put under the lock comes after those that were in the ring when it got its credit.
-func TestPutAfterWhatCameBefore(t *testing.T) {
-	s := build(t, config{Shards: 2, MaxGlobal: 2})
-	var on [2][]string
-	for n := 0; len(on[0]) < 2 || len(on[1]) < 1; n++ {
-		k := string(rune('a' + n))
-		sh := s.placer.Shard(k)
-		on[sh] = append(on[sh], k)
-	}
-	a, b, other := known(t, s, on[0][0]), on[0][1], on[1][0]
-	known(t, s, b)
-	nothing(t, s) // sees off b
-	admit(t, s, other, task{Payload: 1}, task{Payload: 2})
-	s.crowd()
-	a.shard.lock()
-	take(t, s, 1)
-	admit(t, s, b, task{Payload: 3})
-	take(t, s, 2)
-	if n := a.shard.putLocked(a, numbered(4, 1), s.shared.Clock.Now()); n != 1 {
-		t.Fatalf("%d were put", n)
-	}
-	take(t, s, 3, 4)
-}

@@ -178,3 +178,30 @@ func TestReadyBeforeFree(t *testing.T) {
 		t.Error("TryDequeue has found nothing")
 	}
 }
+
+// TestPutAfterWhatCameBefore: a task that is put under the lock comes after those that were in the ring when it
+// got its credit.
+func TestPutAfterWhatCameBefore(t *testing.T) {
+	s := build(t, config{Shards: 2, MaxGlobal: 2})
+	var on [2][]string
+	for n := 0; len(on[0]) < 2 || len(on[1]) < 1; n++ {
+		k := string(rune('a' + n))
+		sh := s.placer.Shard(k)
+		on[sh] = append(on[sh], k)
+	}
+	a, b, other := on[0][0], on[0][1], on[1][0]
+	known(t, s, a)
+	known(t, s, b)
+	nothing(t, s) // sees off b
+	admit(t, s, other, task{Payload: 1}, task{Payload: 2})
+	s.crowd()
+	openWindows(t, map[string]func(){"credit": func() {
+		take(t, s, 1)
+		admit(t, s, b, task{Payload: 3})
+		take(t, s, 2)
+	}})
+	if n, err := s.EnqueueBatch(a, numbered(4, 2)); n != 1 || err != firq.ErrGlobalFull {
+		t.Fatalf("EnqueueBatch = %d, %v", n, err)
+	}
+	take(t, s, 3, 4)
+}
