@@ -34,19 +34,13 @@ func (s *Shard[K, T]) IsBehind() bool {
 	return s.sharesTime && (!s.published.ready || s.Queue.Waiting())
 }
 
-// KeepUp is how a hold begins on a shard that shares time.
+// KeepUp is how a hold begins on a shard that shares time, before a tenant joins.
 func (s *Shard[K, T]) KeepUp() {
 	if !s.published.ready {
 		s.Join() // idle until now
 	}
-	s.CatchUp()
-}
-
-// CatchUp takes the empty turns that have passed since. The holder calls it before a
-// tenant joins.
-func (s *Shard[K, T]) CatchUp() {
 	if s.Queue.Waiting() {
-		s.Queue.CatchUp(s.rounds.Current())
+		s.Queue.CatchUp(s.rounds.Current()) // the empty turns that have passed since
 	}
 }
 
