@@ -278,8 +278,8 @@ func TestTooLatePanics(t *testing.T) {
 // A key that is not equal to itself is refused, whether a slot is free or not, and
 // nothing is remembered of it.
 func TestNaN(t *testing.T) {
-	nan := math.NaN()
-	for _, cfg := range []Config[float64]{{}, {MaxInFlightPerTenant: 1}} {
+	nan := bad{math.NaN()}
+	for _, cfg := range []Config[bad]{{}, {MaxInFlightPerTenant: 1}} {
 		g := New(1, cfg)
 		for _, n := range []int{0, 1} { // free, and not
 			for range 3 {
@@ -303,7 +303,7 @@ func TestNaN(t *testing.T) {
 				t.Errorf("in use %d, waiting %d, %d tenants", g.InUse(), g.Waiting(), g.Stats().Queue.Tenants)
 			}
 			if n == 0 {
-				if _, ok := g.TryAcquire(1, Request{}); !ok {
+				if _, ok := g.TryAcquire(plain, Request{}); !ok {
 					t.Fatal("no permit")
 				}
 			}
