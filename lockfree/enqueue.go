@@ -22,16 +22,21 @@ func (s *Scheduler[K, T]) enqueue(k K, t *firq.Task[T]) error {
 	}
 	at, _ := s.tenants.Load(k)
 	now := s.shared.Clock.Now()
-	if at != nil && at.enter(unsafe.Slice(t, 1), now) == 1 {
-		return nil
+	var full error
+	if at != nil {
+		var n int
+		if n, full = at.enter(unsafe.Slice(t, 1), now); n == 1 {
+			return nil
+		}
 	}
-	return s.enqueueLocked(s, k, t, now)
+	return s.enqueueLocked(s, k, t, now, full)
 }
 
 // enter admits tasks of a known tenant in one of three ways: by its lane, if it is open; under the
 // lock, if no two goroutines have met there for a while and it is free, or they are several; else by
-// the ring. It returns how many of them it has admitted, the first ones; 0: ask under the lock.
-func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
+// the ring. It returns how many of them it has admitted, the first ones; or none, and why the first is
+// refused; nil: ask under the lock.
+func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) (n int, full error) {
 	sh := t.shard
 	plain := 0
 	if sh.s.bare {
@@ -46,7 +51,7 @@ func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
 	case plain == 0 && (open || uncontended || len(ts) > 1 || !sh.s.ringed):
 		// A task that is not plain closes the lane, for which it takes the lock. Where goroutines do not meet
 		// the lock costs less than the ring, and the ring takes one task at a time.
-		return 0
+		return 0, nil
 	case open:
 		return t.enterLane(ts[:plain], now)
 	case len(ts) > 1 || !sh.s.ringed:
@@ -60,9 +65,9 @@ func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
 			sh.contention.note(now) // another goroutine has the lock: they have met
 		}
 		if sh.send(t, &ts[0], plain > 0, now) {
-			return 1
+			n = 1
 		}
-		return 0
+		return n, nil
 	}
 	// Under the lock. The tasks are plain.
 	ts, got := ts[:plain], 0
@@ -93,7 +98,7 @@ func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
 	if drops := sh.release(false); drops != nil { // as unlock
 		sh.s.afterHold(drops, nil)
 	}
-	return got
+	return got, nil
 }
 
 // fetchOpen fetches what the tenant's lane holds, if it has one.
@@ -205,17 +210,21 @@ func (s *Scheduler[K, T]) sawDeadline(due int64) {
 	}
 }
 
-// enqueueLocked is Enqueue by the lock; a is the handle or the scheduler.
-func (s *Scheduler[K, T]) enqueueLocked(a serve.Admitter[K, T], k K, t *firq.Task[T], now int64) error {
+// enqueueLocked is Enqueue by the lock, unless full already says why the task is refused; a is the handle or
+// the scheduler.
+func (s *Scheduler[K, T]) enqueueLocked(a serve.Admitter[K, T], k K, t *firq.Task[T], now int64, full error) error {
 	var task drr.Task[T]
 	err := s.shared.Task(&task, t, now)
 	if err != nil {
 		return err
 	}
-	if err = s.admit(k, &task); err != nil {
-		err = s.shared.Overflow(a, k, task, err)
+	if full == nil {
+		full = s.admit(k, &task)
 	}
-	return err
+	if full != nil {
+		return s.shared.Overflow(a, k, task, full)
+	}
+	return nil
 }
 
 // EnqueueWait waits for capacity until ctx is done.
@@ -241,51 +250,38 @@ func (s *Scheduler[K, T]) enqueueBatch(a serve.Admitter[K, T], k K, ts []firq.Ta
 	}
 	now := s.shared.Clock.Now()
 	for accepted < len(ts) {
-		n := 0 // first as many as one step takes, by lane or lock
+		var n int // first as many as one step takes, by lane or lock
+		var full error
 		if t, _ := s.tenants.Load(k); t != nil {
-			n = t.enter(ts[accepted:min(len(ts), accepted+batchSize)], now)
+			n, full = t.enter(ts[accepted:min(len(ts), accepted+batchSize)], now)
 		}
-		if n > 0 {
-			accepted += n
-			continue
+		if n == 0 && full == nil {
+			n = s.admitSome(k, ts[accepted:], now) // then what is not plain, or whose tenant is new
 		}
-		n, err := s.admitSome(k, ts[accepted:], now) // then what is not plain, or whose tenant is new
-		if accepted += n; err == nil && n > 0 {
-			continue
-		}
-		if accepted == len(ts) {
-			break
-		}
-		var task drr.Task[T]
-		if err := s.shared.Task(&task, &ts[accepted], now); err != nil {
-			return accepted, err
-		}
-		if err = s.admit(k, &task); err != nil { // which makes room on other shards
-			if err = s.shared.Overflow(a, k, task, err); err != nil {
+		if n == 0 { // and one at a time, for which room is made on other shards, too
+			if err := s.enqueueLocked(a, k, &ts[accepted], now, full); err != nil {
 				s.shared.RejectedMore(err, len(ts)-accepted-1) // this one is counted
 				return accepted, err
 			}
+			n = 1
 			now = s.shared.Clock.Now() // it may have waited
 		}
-		accepted++
+		accepted += n
 	}
 	return accepted, nil
 }
 
 // admitSome takes in as many of ts as it can in one hold of the lock.
-func (s *Scheduler[K, T]) admitSome(k K, ts []firq.Task[T], now int64) (int, error) {
+func (s *Scheduler[K, T]) admitSome(k K, ts []firq.Task[T], now int64) (n int) {
 	var into serve.TenantConfig
 	sh, conf := s.lockActive(k, &into)
 	defer sh.unlock()
-	ts = ts[:min(len(ts), batchSize)]
-	for i := range ts {
+	for n < min(len(ts), batchSize) {
 		var task drr.Task[T]
-		if err := s.shared.Task(&task, &ts[i], now); err != nil {
-			return i, err
+		if s.shared.Task(&task, &ts[n], now) != nil || sh.admit(k, &task, conf) != nil {
+			break
 		}
-		if err := sh.admit(k, &task, conf); err != nil {
-			return i, err
-		}
+		n++
 	}
-	return len(ts), nil
+	return n
 }

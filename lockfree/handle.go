@@ -46,10 +46,14 @@ func (h *handle[K, T]) Enqueue(t firq.Task[T]) error {
 		return err
 	}
 	at, now := h.tenant(), s.shared.Clock.Now()
-	if at != nil && at.enter(unsafe.Slice(&t, 1), now) == 1 {
-		return nil
+	var full error
+	if at != nil {
+		var n int
+		if n, full = at.enter(unsafe.Slice(&t, 1), now); n == 1 {
+			return nil
+		}
 	}
-	return s.enqueueLocked(h, h.key, &t, now)
+	return s.enqueueLocked(h, h.key, &t, now, full)
 }
 
 // EnqueueWait is the scheduler's.

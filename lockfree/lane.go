@@ -58,21 +58,44 @@ func (l *lane[T]) written(ticket uint32) *drr.Slot[T] {
 }
 
 // enterLane writes plain tasks into the tenant's lane, as many as there is room for, and returns how
-// many; 0: the lane is closed, or there is no place or no credit: ask under the lock. While the lane is
-// full, and another processor is at the shard and will soon empty it, the producer yields.
-func (t *tenant[K, T]) enterLane(ts []firq.Task[T], now int64) (n int) {
+// many; or none, and firq.ErrGlobalFull, or nil: ask under the lock, as the lane is closed or there is
+// no place. While the lane is full, and another processor is at the shard and will soon empty it, the
+// producer yields.
+func (t *tenant[K, T]) enterLane(ts []firq.Task[T], now int64) (n int, full error) {
 	for tries := 0; ; tries++ {
-		n, full := t.put(ts, now)
-		if s := t.shard.s; !full || tries == laneTries || !t.shard.affinity.elsewhere(cpu.Hint(), s.shared.Clock.Now()) {
-			return n
+		n, lack := t.put(ts, now)
+		if lack == noLack || tries == laneTries {
+			return n, nil
 		}
-		runtime.Gosched()
+		s, hint := t.shard.s, cpu.Hint()
+		switch {
+		case lack == ofCredits && (s.life.State() != serve.Open || !s.nothingExpired(now)):
+			return 0, nil // the lock's holder says that it is closed, or makes room
+		case lack == ofCredits && s.credit.NoneAt(hint): // after what expired: see surelyFull
+			return 0, firq.ErrGlobalFull
+		case lack == ofCredits:
+			// A credit has come back in between: once more. The lock would not help, and at the scheduler's limit, where
+			// every producer comes here, they would keep it from the consumers that make room.
+		case t.shard.affinity.elsewhere(hint, s.shared.Clock.Now()):
+			runtime.Gosched()
+		default:
+			return 0, nil
+		}
 	}
 }
 
+// lack says what an open lane's producer has to wait for.
+type lack uint8
+
+const (
+	noLack    lack = iota
+	ofSlots        // the holder has all of them
+	ofCredits      // the own stripe has none
+)
+
 // put is enterLane that does not wait. Between the tickets and the last mark the goroutine is pinned:
 // nothing in there may block or yield.
-func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, full bool) {
+func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, lacks lack) {
 	s := t.shard.s
 	hint := cpu.Pin()
 	// Credits come from the own stripe alone, as to look for one elsewhere may yield. Those that are
@@ -80,10 +103,10 @@ func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, full bool) {
 	if s.credit.Own(hint) == 0 {
 		s.credit.Bring(hint)
 	}
-	w, n := t.drawTickets(len(ts), hint)
-	if n <= 0 {
+	w, n, lacks := t.drawTickets(len(ts), hint)
+	if n == 0 {
 		cpu.Unpin()
-		return 0, n < 0
+		return 0, lacks
 	}
 	lane := t.lane.Load() // the one that is open: it stays so while a ticket of this call has no mark
 	failpoint.At("lane credit")
@@ -107,22 +130,28 @@ func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, full bool) {
 	}
 	cpu.Unpin()
 	if got < n {
+		if got == 0 {
+			lacks = ofCredits // another producer was first
+		}
 		t.giveBack(n - got)
 		if s.life.State() == serve.Draining {
 			s.drainCheck() // the credits went home after Shutdown had looked
 		}
 	}
-	return got, false
+	return got, lacks
 }
 
 // drawTickets draws up to n tickets, each with a place. It returns the word that it drew them from, and
-// how many they are; below 0: the holder has all slots.
-func (t *tenant[K, T]) drawTickets(n, hint int) (word, int) {
+// how many they are; or what an open lane with room in its word lacks.
+func (t *tenant[K, T]) drawTickets(n, hint int) (word, int, lack) {
 	for {
 		w := t.load()
 		credits := t.shard.s.credit.Own(hint)
-		if !w.open() || !w.hasRoom() || credits == 0 || n == 0 {
-			return w, 0
+		if !w.open() || !w.hasRoom() || n == 0 {
+			return w, 0, noLack
+		}
+		if credits == 0 {
+			return w, 0, ofCredits
 		}
 		failpoint.At("lane freed?")
 		// Pairs with the Stores of freed: the slots before it are empty. It is on the word's cache line.
@@ -131,7 +160,7 @@ func (t *tenant[K, T]) drawTickets(n, hint int) (word, int) {
 			if t.load() != w {
 				continue // freed is newer than the tail, and may be beyond it
 			}
-			return w, -1
+			return w, 0, ofSlots
 		}
 		n := min(n, room, w.room(), credits)
 		failpoint.At("lane ticket")
@@ -140,7 +169,7 @@ func (t *tenant[K, T]) drawTickets(n, hint int) (word, int) {
 		// it fails if the lane was closed (closeLane), or another producer was first. If it was closed and
 		// opened again in between, with the same word, all its slots are free: no fewer than were seen.
 		if t.cas(w, w.tickets(n)) {
-			return w, n
+			return w, n, noLack
 		}
 	}
 }

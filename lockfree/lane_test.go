@@ -1,6 +1,7 @@
 package lockfree
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 
@@ -87,7 +88,7 @@ func TestLaneOfTicket(t *testing.T) {
 	tn := laneOf(t, s, "a", 1, 2)
 	sh := tn.shard
 	s.credit.Bring(0)
-	w, n := tn.drawTickets(1, 0)
+	w, n, _ := tn.drawTickets(1, 0)
 	if n != 1 {
 		t.Fatalf("%d tickets", n)
 	}
@@ -119,7 +120,7 @@ func TestLaneVoid(t *testing.T) {
 	tn := laneOf(t, s, "a", 1, 2)
 	for round := range 2 {
 		s.credit.Bring(0)
-		w, n := tn.drawTickets(3, 0)
+		w, n, _ := tn.drawTickets(3, 0)
 		if n != 3 || s.credit.TakeOwn(0, 1) != 1 {
 			t.Fatalf("%d tickets", n)
 		}
@@ -149,8 +150,8 @@ func TestLaneVoid(t *testing.T) {
 		take(t, s, n-2)
 	}
 	s.life.Close()
-	if got, full := tn.put(make([]task, 2), 1); got != 0 || full {
-		t.Errorf("closed: %d admitted, full %t", got, full)
+	if got, lack := tn.put(make([]task, 2), 1); got != 0 || lack != ofCredits {
+		t.Errorf("closed: %d admitted, lack %d", got, lack)
 	}
 	if n := s.Len(); n != 2 {
 		t.Errorf("Len is %d after a call that was refused", n)
@@ -167,8 +168,8 @@ func TestLaneIsFreed(t *testing.T) {
 	s.crowd()
 	tn := laneOf(t, s, "a", make([]int, 2)...)
 	for range 3 * laneSize {
-		if n, full := tn.put(make([]task, 1), 1); n != 1 || full {
-			t.Fatalf("%d admitted, full %t, with %d queued", n, full, s.Len())
+		if n, lack := tn.put(make([]task, 1), 1); n != 1 || lack != noLack {
+			t.Fatalf("%d admitted, lack %d, with %d queued", n, lack, s.Len())
 		}
 		take(t, s, 0)
 	}
@@ -182,8 +183,8 @@ func TestLaneFull(t *testing.T) {
 	tn := laneOf(t, s, "a", 0, 0)
 	total := 0
 	for {
-		n, full := tn.put(make([]task, 50), 1)
-		if total += n; full {
+		n, lack := tn.put(make([]task, 50), 1)
+		if total += n; lack == ofSlots {
 			break
 		}
 		if n == 0 || total > 1000 {
@@ -239,9 +240,9 @@ func putAll(t *testing.T, tn *tenant[string, int], ts []task) {
 	s := tn.shard.s
 	for len(ts) > 0 {
 		s.credit.Bring(0)
-		n, full := tn.put(ts, s.shared.Clock.Now())
-		if full || n == 0 {
-			t.Fatalf("%d have no room, full %t", len(ts), full)
+		n, lack := tn.put(ts, s.shared.Clock.Now())
+		if n == 0 {
+			t.Fatalf("%d have no room, lack %d", len(ts), lack)
 		}
 		ts = ts[n:]
 	}
@@ -257,8 +258,8 @@ func TestLaneKeepsLent(t *testing.T) {
 	for out := range 3 * laneSize {
 		take(t, s, out)
 		for { // as full as it gets
-			n, full := tn.put(numbered(next, 1), s.shared.Clock.Now())
-			if next += n; full {
+			n, lack := tn.put(numbered(next, 1), s.shared.Clock.Now())
+			if next += n; lack == ofSlots {
 				break
 			}
 		}
@@ -316,4 +317,27 @@ func TestRingThenLane(t *testing.T) {
 		t.Error("there is no lane: this test shows nothing")
 	}
 	take(t, s, 1, 2, 3, 4)
+}
+
+// At the scheduler's limit a task for a lane takes the credit of one that has expired, on any shard. It is refused
+// for the limit only while the scheduler is open.
+func TestLaneAtLimit(t *testing.T) {
+	s := build(t, config{Shards: 2, MaxGlobal: 4})
+	s.crowd()
+	laneOf(t, s, "a", 1, 2)
+	for n := 0; s.Len() < 4; n++ {
+		if k := string(rune('b' + n)); s.shardOf(k) != s.shardOf("a") {
+			admit(t, s, k, task{Payload: 3, Deadline: past()})
+			touch(s)
+		}
+	}
+	admit(t, s, "a", task{Payload: 4}, task{Payload: 5})
+	refuse(t, s, "a", firq.ErrGlobalFull)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Shutdown(ctx); err != context.Canceled {
+		t.Fatal(err)
+	}
+	refuse(t, s, "a", firq.ErrClosed)
+	take(t, s, 1, 2, 4, 5)
 }

@@ -132,7 +132,7 @@ func TestDead(t *testing.T) {
 			s.crowd()
 		}
 		for n := 1; n < 3; n++ {
-			if got := tn.enter(make([]task, n), s.shared.Clock.Now()); got != 0 {
+			if got, _ := tn.enter(make([]task, n), s.shared.Clock.Now()); got != 0 {
 				t.Errorf("%d tasks for a dead tenant, crowded %t: %d admitted", n, crowded, got)
 			}
 		}

@@ -205,3 +205,22 @@ func TestPutAfterWhatCameBefore(t *testing.T) {
 	}
 	take(t, s, 3, 4)
 }
+
+// TestLimitTakesNoLock: a credit comes back while a producer of an open lane, which has found none, looks whether it has
+// to be refused. It takes that one, and not the lock, for which it would keep consumers waiting.
+func TestLimitTakesNoLock(t *testing.T) {
+	s := build(t, config{MaxGlobal: 3})
+	s.crowd()
+	tn := laneOf(t, s, "a", 1, 2)
+	if s.credit.TakeAt(0, 1) != 1 {
+		t.Fatal("no credit")
+	}
+	openWindows(t, map[string]func(){"credit look": func() { s.credit.Give(1) }})
+	tn.shard.mu.Lock()
+	err := result(t, "Enqueue", start(func() error { return s.Enqueue("a", task{Payload: 3}) }))
+	tn.shard.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	take(t, s, 1, 2, 3)
+}
