@@ -19,7 +19,9 @@ const Version = 2
 // DefaultSchema is the schema where Config and Migrate name none.
 const DefaultSchema = "firq"
 
-// migrations has a folder for each version, of what leads to it.
+// migrations has a file for each version, of what leads to its tables, and the functions as they are today, which each migration
+// installs anew. A function is edited in its place; once its version is released, with a new version, whose file drops it first if
+// its parameters or its result change.
 //
 //go:embed sql
 var migrations embed.FS
@@ -69,18 +71,23 @@ func MigrationSQL(schema string, from int) (string, error) {
 	if from == 0 {
 		fmt.Fprintf(&b, "create schema if not exists %s;\n", quoted(schema))
 	}
+	var names []string
 	for v := from + 1; v <= Version; v++ {
-		files, err := fs.Glob(migrations, fmt.Sprintf("sql/%03d/*.sql", v)) // sorted
+		names = append(names, fmt.Sprintf("sql/%03d.sql", v))
+	}
+	if len(names) > 0 {
+		functions, err := fs.Glob(migrations, "sql/functions/*.sql") // sorted; a function comes before those in SQL that call it
 		if err != nil {
 			return "", err
 		}
-		for _, name := range files {
-			text, err := migrations.ReadFile(name)
-			if err != nil {
-				return "", err
-			}
-			b.WriteString(expand(string(text), schema))
+		names = append(names, functions...)
+	}
+	for _, name := range names {
+		text, err := migrations.ReadFile(name)
+		if err != nil {
+			return "", err
 		}
+		b.WriteString(expand(string(text), schema))
 	}
 	return b.String(), nil
 }

@@ -3,8 +3,7 @@ package firqpg
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"strings"
+	"os"
 	"testing"
 	"time"
 
@@ -117,13 +116,9 @@ func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Server(t)
 	ctx := bounded(t)
-	var old strings.Builder
-	old.WriteString("create schema firq;")
-	for _, name := range must[[]string](t)(fs.Glob(migrations, "sql/001/*.sql")) {
-		old.WriteString(expand(string(must[[]byte](t)(migrations.ReadFile(name))), "firq"))
-	}
+	old := expand(string(must[[]byte](t)(os.ReadFile("testdata/version1.sql"))), "firq")
 	role := db.Config().ConnConfig.Database + "_role"
-	if _, err := db.Exec(ctx, old.String()+fmt.Sprintf("create role %[1]s login; %[2]s", role, Grants("", role))); err != nil {
+	if _, err := db.Exec(ctx, "create schema firq;"+old+fmt.Sprintf("create role %[1]s login; %[2]s", role, Grants("", role))); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = db.Exec(ctx, fmt.Sprintf("drop owned by %[1]s; drop role %[1]s", role)) }()

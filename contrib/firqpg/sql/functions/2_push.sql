@@ -2,7 +2,7 @@
 -- unique key. strict: 1: this is the whole transaction, so that limits can be checked under the lock; 0: it is not; -1: there are no limits.
 -- All that may wait for others (the same id, the same key) comes before the lock, and in one order: calls do not deadlock, and a
 -- transaction that stays open holds up nobody else.
-create function @.push(q int, strict int, ids text[], tenants text[], prios smallint[], costs bigint[], ws float8[], ats bigint[], delays bigint[],
+create or replace function @.push(q int, strict int, ids text[], tenants text[], prios smallint[], costs bigint[], ws float8[], ats bigint[], delays bigint[],
   deadlines bigint[], mosts int[], ukeys text[], ufors bigint[], metas bytea[], loads bytea[]) returns table (res int, owner text) language plpgsql @indexed as $$
 declare now bigint := @.now_us(); c @.queue; at bigint;
 begin
@@ -28,7 +28,7 @@ begin
     ), new as (
       insert into @.task (queue, id, tenant, state, priority, cost, attempt, most, queued, first, due, deadline, score, meta, payload)
       select q, a.id, a.tenant, case when due0 > now + ord - 1 then 2 else 0 end, a.prio, a.cost, 0, a.most, now + ord - 1, greatest(due0, now + ord - 1), due0, a.deadline,
-        @.score(greatest(due0, now + ord - 1), a.prio, c.aging), a.meta, a.load from a order by a.id
+        @.score(greatest(due0, now + ord - 1), a.prio, c.aging), a.meta, a.load from a order by a.id, a.ord -- of two with one id the first counts
       on conflict do nothing returning task.id, task.tenant, task.state, task.score, task.due, task.queued
     ), l as (
       insert into @.log (queue, xid, tenant, kind, n, low, w)
@@ -46,7 +46,7 @@ do $copy$ begin execute replace(pg_get_functiondef('@.push'::regproc), '.push(',
 alter function @.push_alone set lock_timeout = '1s';
 
 -- push_checked is push where there are limits or unique keys.
-create function @.push_checked(c @.queue, now bigint, strict int, ids text[], tenants text[], prios smallint[], costs bigint[], ws float8[], ats bigint[],
+create or replace function @.push_checked(c @.queue, now bigint, strict int, ids text[], tenants text[], prios smallint[], costs bigint[], ws float8[], ats bigint[],
   delays bigint[], deadlines bigint[], mosts int[], ukeys text[], ufors bigint[], metas bytea[], loads bytea[]) returns table (res int, owner text) language plpgsql as $$
 declare q int := c.id; n int := cardinality(ids); out int[] := array_fill(0, array[n]); owners text[] := array_fill(null::text, array[n]); mine text;
   s @.state; r record; here jsonb := '{}'; tq bigint; gq bigint := coalesce(c.maxqueued, 0); held bigint; dups int := 0; full_ int := 0;
@@ -57,7 +57,7 @@ begin
     )
     insert into @.task (queue, id, tenant, state, priority, cost, attempt, most, queued, first, due, deadline, score, meta, payload, ukey, ends)
     select q, a.id, a.tenant, case when due0 > now + ord - 1 then 2 else 0 end, a.prio, a.cost, 0, a.most, now + ord - 1, greatest(due0, now + ord - 1), due0, a.deadline,
-      @.score(greatest(due0, now + ord - 1), a.prio, c.aging), a.meta, a.load, nullif(a.ukey, ''), a.ukey <> '' and a.ufor = 0 from a order by a.id
+      @.score(greatest(due0, now + ord - 1), a.prio, c.aging), a.meta, a.load, nullif(a.ukey, ''), a.ukey <> '' and a.ufor = 0 from a order by a.id, a.ord
     on conflict do nothing returning queued - now + 1 ord
   loop out[r.ord] := 1; end loop;
 
@@ -89,6 +89,16 @@ begin
       full_ := full_ + 1;
       delete from @.task t where t.id = ids[k] and t.queue = q;
       delete from @.ukey y where y.ukey = ukeys[k] and y.tenant = tenants[k] and y.queue = q and y.id = ids[k];
+    end loop;
+  end if;
+
+  -- One that has the unique key of a task that a limit has refused in this call is no duplicate: it is of the same tenant, and meets the same limit. One
+  -- that has its ID is not known; the client calls again for that.
+  if full_ > 0 then
+    for r in select x.ord refused, y.ord ord from unnest(ids) with ordinality x(id, ord) join unnest(owners) with ordinality y(owner, ord)
+      on out[y.ord] = 2 and y.owner = x.id where out[x.ord] < 0 and ukeys[x.ord] = ukeys[y.ord]
+    loop
+      out[r.ord] := out[r.refused]; owners[r.ord] := null; full_ := full_ + 1; dups := dups - 1;
     end loop;
   end if;
 

@@ -1,26 +1,5 @@
--- firqpg, version 2 of the schema: results that are kept.
-
-create table @.result (
-  queue int not null, id text collate "C" not null, tenant text collate "C" not null,
-  priority smallint not null, cost bigint not null, attempt int not null, most int not null, first bigint not null,
-  ukey text collate "C", meta bytea, payload bytea not null,
-  acked bigint not null, until bigint not null,     -- from when, and until when it is kept
-  result bytea not null,
-  primary key (id, queue));
-create index result_until on @.result (queue, until, id);
-alter table @.result set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
-
--- Who may do something with tasks may do it with these.
-do $grants$ declare r record; begin
-  for r in select case grantee when 0 then 'public' else grantee::regrole::text end who, privilege_type from pg_class, aclexplode(relacl)
-    where pg_class.oid = '@.task'::regclass and grantee <> relowner
-  loop execute format('grant %s on @.result to %s', r.privilege_type, r.who); end loop;
-end $grants$;
-
-alter table @.state add column kmark bigint not null default 0; -- nothing that is visible is kept until before
-
 -- ack_keep is ack for tasks of which some are kept: keeps is for how long, or 0.
-create function @.ack_keep(q int, ids text[], tokens bigint[], charges bigint[], keeps bigint[], results bytea[]) returns setof bigint language plpgsql @looped as $$
+create or replace function @.ack_keep(q int, ids text[], tokens bigint[], charges bigint[], keeps bigint[], results bytea[]) returns setof bigint language plpgsql @looped as $$
 declare now bigint := @.now_us();
 begin
   insert into @.result (queue, id, tenant, priority, cost, attempt, most, first, ukey, meta, payload, acked, until, result)
@@ -34,7 +13,7 @@ end $$;
 
 -- unkeep removes what is not kept any longer, each second from where the last time ended. What was acked in a transaction that was open for long may be
 -- before that place: now and then it begins anew.
-create function @.unkeep(s @.state, now bigint) returns @.state language plpgsql as $$
+create or replace function @.unkeep(s @.state, now bigint) returns @.state language plpgsql as $$
 declare lim int := 2000; cnt int; x bigint;
 begin
   if s.swept <> now then return s; end if;          -- maintain has not swept just now
@@ -46,11 +25,3 @@ begin
   if cnt = lim then s.swept := 0; s.nd := now; end if;
   return s;
 end $$;
-
-do $hook$ declare old text := pg_get_functiondef('@.maintain'::regproc); new text := replace(old, E'  s.changed := true;\n  return s;\nend', E'  s.changed := true;\n  return @.unkeep(s, now);\nend');
-begin
-  if new = old then raise exception 'firqpg: maintain is not that of version 1'; end if;
-  execute new;
-end $hook$;
-
-update @.version set version = 2;

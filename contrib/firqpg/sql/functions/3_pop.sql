@@ -1,10 +1,7 @@
-create type @.delivery as (id text, token bigint, tenant text, priority int, cost bigint, attempt int, most int, first bigint, deadline bigint,
-  until bigint, cancelled boolean, ends boolean, ukey text, meta bytea, payload bytea, pos bigint);
-
 -- maintain brings in what is due, takes back what was leased for too long, and sweeps. The caller has the lock and has applied the
 -- log. Rows that a transaction has locked are left to it. lim: how many of each kind; if there are more, nd is now.
-create function @.maintain(s @.state, c @.queue, now bigint, idlefor bigint, lim int) returns @.state language plpgsql as $$
-declare r record; z bigint; l bigint; x bigint; dim bigint := coalesce(c.maxinflightpertenant, 0); deads bigint := coalesce(c.deads, 10000);
+create or replace function @.maintain(s @.state, c @.queue, now bigint, idlefor bigint, lim int) returns @.state language plpgsql as $$
+declare r record; h bigint; z bigint; l bigint; x bigint; dim bigint := coalesce(c.maxinflightpertenant, 0); deads bigint := coalesce(c.deads, 10000);
   deadfor bigint := coalesce(c.deadfor, 2592000000000); done int := 0;
 begin
   for r in with ripe as (select ctid ct from @.task where queue = s.queue and state = 2 and task.due >= s.zmark and task.due <= now order by task.due limit lim),
@@ -35,6 +32,10 @@ begin
     end if;
   end loop;
 
+  for r in select tenant from @.tenant where queue = s.queue and held >= s.hmark and held <= now order by held limit lim loop
+    perform @.adjust(s, r.tenant, dim, 0, 0, 0, 0, null); done := done + 1;
+  end loop;
+
   if deadfor >= 0 then
     for r in with d as (
         delete from @.task where ctid = any (array(select ctid from @.task where queue = s.queue and state = 3 and until >= s.xmark and until <= now - deadfor order by until, id limit lim)) returning tenant)
@@ -48,31 +49,38 @@ begin
 
   if now - s.swept > 1000000 then                   -- each from where the last sweep ended
     s.swept := now;
-    delete from @.log where queue = s.queue and xid >= s.gone and xid < pg_snapshot_xmin(s.snap);
-    delete from @.log where queue = -s.queue and xid >= s.agone and xid < pg_snapshot_xmin(s.asnap);
-    s.gone := greatest(s.gone, pg_snapshot_xmin(s.snap)); s.agone := greatest(s.agone, pg_snapshot_xmin(s.asnap));
+    s.gone := @.clip(s.queue, s.gone, pg_snapshot_xmin(s.snap));
+    s.agone := @.clip(-s.queue, s.agone, pg_snapshot_xmin(s.asnap));
+    if c.rated then                                 -- a tenant that owes something is idle from when it does not
+      update @.tenant y set seq = y.seq + 1, idle = least(y.usedat + ceil(y.used / y.usedrate * 1e6), 8e15)::bigint
+        where y.queue = s.queue and y.idle > 0 and y.idle > s.imark and y.idle <= now - idlefor and @.used_at(y.used, y.usedat, y.usedrate, now) > 0;
+    end if;
     delete from @.tenant y where y.queue = s.queue and y.idle > 0 and y.idle > s.imark and y.idle <= now - idlefor
-      and y.n = 0 and y.z = 0 and y.i = 0 and y.x = 0 and not y.paused and y.w is null and y.qm is null and y.im is null;
+      and y.n = 0 and y.z = 0 and y.i = 0 and y.x = 0 and not y.paused and y.w is null and y.qm is null and y.im is null and y.rate is null;
     s.imark := greatest(s.imark, now - idlefor);
     delete from @.ukey where ctid = any (array(select ctid from @.ukey where queue = s.queue and until is not null and until <= now order by until limit lim for update skip locked));
   end if;
 
   select min(due) into z from (select due from @.task where queue = s.queue and state = 2 and task.due >= s.zmark order by task.due limit 1) x;
   select min(until) into l from (select until from @.task where queue = s.queue and state = 1 and until >= s.lmark order by until, id limit 1) x;
-  s.zmark := coalesce(z, now); s.lmark := coalesce(l, now);
-  s.nd := least(coalesce(z, 9e18::bigint), coalesce(l, 9e18::bigint), coalesce(x + deadfor, 9e18::bigint));
+  -- While nothing is leased, no lease ends before one that is given from now on, which lowers the mark. Else each second would read what has been
+  -- leased for as long as a lease is.
+  s.zmark := coalesce(z, now); s.lmark := coalesce(l, 9e18::bigint);
+  select held into h from @.tenant where queue = s.queue and held >= s.hmark order by held limit 1;
+  s.hmark := coalesce(h, now);
+  s.nd := least(coalesce(h, 9e18::bigint), coalesce(z, 9e18::bigint), coalesce(l, 9e18::bigint), coalesce(x + deadfor, 9e18::bigint));
   if done = 0 and s.nd <= now then s.nd := now + 250000; end if; -- what is due is locked by a transaction
   s.changed := true;
-  return s;
+  return @.unkeep(s, now);
 end $$;
 
 -- pop delivers up to n tasks in fair order: the tenants with the least tags, their first tasks, and of these the first n by start tag.
 -- No more once they have so many bytes. With names or patterns: of these tenants only.
 -- The last row has no id: pos is how many us until something is due (-1: nothing), first is now, cost is 1 if more can be delivered,
 -- and token and deadline are the first transaction that was not over, and the one after the last.
-create function @.pop(q int, want bigint, lease bigint, idlefor bigint, bytes bigint, names text[], patterns text[]) returns setof @.delivery language plpgsql @looped as $$
-declare c @.queue; s @.state; now bigint; h @.delivery; r record; got bigint := 0; was bigint; gone bigint; dim bigint; v0 float8; p0 bigint; high float8; wait bigint; b int;
-  hist bigint[]; cur pg_snapshot; left_ boolean;
+create or replace function @.pop(q int, want bigint, lease bigint, idlefor bigint, bytes bigint, names text[], patterns text[]) returns setof @.delivery language plpgsql @looped as $$
+declare c @.queue; s @.state; now bigint; h @.delivery; r record; got bigint := 0; was bigint; gone bigint; dim bigint; v0 float8; p0 bigint; high float8; wait bigint;
+  b int; hist bigint[]; cur pg_snapshot; left_ boolean; allow jsonb; due bigint; who text[] := '{}'; paid bigint[] := '{}';
 begin
   perform set_config('synchronous_commit', 'off', true); -- a delivery that is lost is made again
   perform @.barge(q);
@@ -86,6 +94,10 @@ begin
   for round in 1..20 loop
     exit when got >= want or bytes <= 0;
     was := got; gone := 0; high := s.v;
+    if c.rated then
+      select x.allow, x.due into allow, due from @.hold(s, c, want - got, names, patterns, now) x;
+      if due is not null then s.nd := least(s.nd, due); s.hmark := least(s.hmark, due); s.changed := true; end if;
+    end if;
     for r in
       with rdy as materialized (
         select t.ctid ct, t.tenant, t.f, coalesce(t.w, t.wd, 1) w, t.i, coalesce(t.im, dim) im, t.mark, t.n, t.pos tpos from @.tenant t
@@ -94,7 +106,7 @@ begin
       ), portion as materialized (
         select least(want - got, greatest(2, 2 * (want - got) / greatest(count(*), 1))) m from rdy
       ), k as materialized (
-        select rdy.*, (case when im > 0 then greatest(least(m, im - i), 0) else m end)::int m from rdy, portion
+        select rdy.*, least(case when im > 0 then greatest(least(m, im - i), 0) else m end, (allow ->> rdy.tenant)::bigint)::int m from rdy, portion
       ), heads as materialized (
         select k.ct, k.tenant, k.f, k.tpos, k.w, k.n, k.m, x.*, k.f + coalesce(sum(x.eff) over o, 0) as start, row_number() over (partition by k.tenant order by x.score, x.id) rn
         from k cross join lateral (
@@ -131,6 +143,7 @@ begin
     loop
       if r.id is null then gone := r.expired; high := greatest(high, r.start); continue; end if;
       got := got + 1; bytes := bytes - r.size;
+      if c.rated then who := who || r.tenant; paid := paid || r.cost; end if;
       if r.attempt = 0 then                         -- bucket b is up to 2^b ms
         wait := greatest(now - r.first, 0);
         b := case when wait <= 1000 then 1 else least(ceil(ln(wait / 1000.0::float8) / ln(2::float8))::int, 31) + 1 end;
@@ -138,21 +151,34 @@ begin
       end if;
       return next row(r.id, r.token, r.tenant, r.priority, r.cost, r.attempt, r.most, r.first, r.deadline, r.until, r.cancelled, r.ends, r.ukey, r.meta, r.payload, r.pos)::@.delivery;
     end loop;
+    if who <> '{}' then perform @.charge(c, who, paid, now); who := '{}'; paid := '{}'; end if;
     s.hlc := s.hlc + (got - was) + gone; s.changed := s.changed or gone > 0;
     s.queued := s.queued - (got - was) - gone; s.inflight := s.inflight + got - was; s.delivered := s.delivered + got - was; s.expired := s.expired + gone;
     exit when got = was and gone = 0;
     select f, pos into v0, p0 from @.tenant where queue = q and ready and (f, pos) >= (s.v, s.vpos) order by f, pos limit 1;
     if v0 is not null then s.v := v0; s.vpos := p0;
     elsif names is null and patterns is null then s.v := greatest(s.v, high); s.vpos := s.seq + 1; end if;
-    exit when v0 is null or names is not null or patterns is not null;
+    -- Also for some tenants: what has expired must not keep their other tasks waiting, and those to steal come after them.
+    exit when v0 is null or gone = 0 and (names is not null or patterns is not null);
   end loop;
   s.waits := hist; s.changed := s.changed or got > 0;
   if got > 0 then s.lmark := least(s.lmark, now + lease); s.nd := least(s.nd, now + lease); end if;
   select s.more or (exists (select from @.tenant where queue = q and ready and (f, pos) >= (s.v, s.vpos)) and not s.paused
     and not coalesce(c.maxinflight > 0 and s.inflight >= c.maxinflight, false)) into left_;
   if left_ and (got > 0 or names is not null or patterns is not null) then perform @.wake(q); end if;
-  if s.changed then perform @.put(s); end if;
+  -- A pop for a queue that does not exist has its session plan what pops do, while others have the lock of theirs.
+  if s.changed and c.id is not null then perform @.put(s); end if;
   h.token := pg_snapshot_xmin(cur)::text::bigint; h.deadline := pg_snapshot_xmax(cur)::text::bigint;
-  h.pos := case when s.nd >= 9e18::bigint then -1 else greatest(s.nd - now, 0) end; h.first := now; h.cost := left_::int; h.until := now + lease;
+  h.pos := case when s.nd >= 9e18::bigint then -1 else greatest(s.nd - now, 0) end; h.first := now; h.until := now + lease;
+  h.cost := case when left_ and got = 0 and gone > 0 then 2 else left_::int end;
   return next h;
+end $$;
+
+-- clip empties log from since until til, at most some 100,000 deltas at a time, and returns where it has ended. A million would hold the lock for a second.
+create or replace function @.clip(q int, since xid8, til xid8) returns xid8 language plpgsql as $$
+declare x xid8;
+begin
+  select xid into x from @.log where queue = q and xid >= since order by xid offset 100000 limit 1;
+  delete from @.log where queue = q and xid >= since and xid < til and (x is null or xid <= x);
+  return greatest(since, least(til, x));
 end $$;

@@ -2,7 +2,7 @@
 -- the client tries again.
 
 -- open returns a queue's number, and makes the queue if it is new.
-create function @.open(which text) returns int language plpgsql @held as $$
+create or replace function @.open(which text) returns int language plpgsql @held as $$
 declare q int; s @.state; c @.queue;
 begin
   select id into q from @.queue where name = which;
@@ -23,7 +23,7 @@ begin
 end $$;
 
 -- upkeep brings in what was appended and, if it is to, what is due, and returns the state; more: there is more of it.
-create function @.upkeep(q int, idlefor bigint, due boolean) returns @.state language plpgsql @held as $$
+create or replace function @.upkeep(q int, idlefor bigint, due boolean) returns @.state language plpgsql @held as $$
 declare c @.queue; s @.state; now bigint;
 begin
   perform set_config('synchronous_commit', 'off', true);
@@ -42,7 +42,7 @@ begin
 end $$;
 
 -- cancel: 0 there is no such task, 1 it is gone, 2 it is in flight.
-create function @.cancel(q int, which text) returns int language plpgsql @held as $$
+create or replace function @.cancel(q int, which text) returns int language plpgsql @held as $$
 declare c @.queue; s @.state; t @.task; dim bigint;
 begin
   perform @.lock(q);
@@ -67,7 +67,7 @@ begin
   return 1;
 end $$;
 
-create function @.pause(q int, who text, yes boolean) returns void language plpgsql @held as $$
+create or replace function @.pause(q int, who text, yes boolean) returns void language plpgsql @held as $$
 declare c @.queue; s @.state; dim bigint;
 begin
   perform @.lock(q);
@@ -84,7 +84,7 @@ begin
 end $$;
 
 -- settle sets what is not null of a tenant: a weight, how many queued, how many in flight. 0: the queue's; below 0: none.
-create function @.settle(q int, who text, weight float8, mq bigint, mi bigint) returns void language plpgsql @held as $$
+create or replace function @.settle(q int, who text, weight float8, mq bigint, mi bigint) returns void language plpgsql @held as $$
 declare c @.queue; s @.state; dim bigint;
 begin
   perform @.lock(q);
@@ -101,7 +101,7 @@ begin
 end $$;
 
 -- configure sets the settings that are not null, and returns the others as they were. 0: as if not set.
-create function @.configure(q int, new bigint[]) returns void language plpgsql @held as $$
+create or replace function @.configure(q int, new bigint[]) returns void language plpgsql @held as $$
 declare c @.queue; s @.state; dim bigint;
 begin
   perform @.lock(q);
@@ -118,12 +118,12 @@ begin
   dim := coalesce(c.maxinflightpertenant, 0);
   -- Tenants that were held back go on, and the other way round.
   perform @.adjust(s, t.tenant, dim, 0, 0, 0, 0, null) from @.tenant t
-    where t.queue = q and t.n > 0 and not t.paused and t.ready <> (coalesce(t.im, dim) <= 0 or t.i < coalesce(t.im, dim));
+    where t.queue = q and t.n > 0 and not t.paused and (t.held is not null or t.ready <> (coalesce(t.im, dim) <= 0 or t.i < coalesce(t.im, dim)));
   s.nd := 0;
   perform @.put(s); perform @.wake(q);
 end $$;
 
-create function @.requeue(q int, which text[]) returns setof text language plpgsql @held as $$
+create or replace function @.requeue(q int, which text[]) returns setof text language plpgsql @held as $$
 declare c @.queue; s @.state; r record; now bigint := @.now_us(); dim bigint;
 begin
   perform @.lock(q);
@@ -141,7 +141,7 @@ begin
   perform @.put(s); perform @.wake(q);
 end $$;
 
-create function @.purge(q int, which text[]) returns int language plpgsql @held as $$
+create or replace function @.purge(q int, which text[]) returns int language plpgsql @held as $$
 declare c @.queue; s @.state; r record; dim bigint; total int := 0;
 begin
   perform @.lock(q);
@@ -158,7 +158,7 @@ end $$;
 
 -- oldest is since when a tenant's oldest queued task is due. Strict priorities are apart in the order, and each begins with its oldest task;
 -- ageing mixes them, and then it is looked for among the first hundred.
-create function @.oldest(q int, who text, mark bigint, aging bigint) returns bigint language plpgsql stable @indexed as $$
+create or replace function @.oldest(q int, who text, mark bigint, aging bigint) returns bigint language plpgsql stable @indexed as $$
 declare at bigint; x bigint; low bigint; high bigint;
 begin
   if aging < 300000000000000 then
@@ -175,7 +175,7 @@ begin
 end $$;
 
 -- tenants returns the numbers of tenants: of those that are named, or of those that have tasks, by name, after one. upkeep comes first.
-create function @.tenants(q int, which text[], after text, lim int) returns table (tenant text, n bigint, z bigint, i bigint, x bigint, e bigint, d bigint, oldest bigint,
+create or replace function @.tenants(q int, which text[], after text, lim int) returns table (tenant text, n bigint, z bigint, i bigint, x bigint, e bigint, d bigint, oldest bigint,
   weight float8, paused boolean, w float8, qm bigint, im bigint) language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare now bigint := @.now_us(); aging bigint;
 begin

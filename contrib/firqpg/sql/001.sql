@@ -104,3 +104,6 @@ alter table @.task set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_th
 alter table @.log set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 alter table @.tenant set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 alter table @.state set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+
+create type @.delivery as (id text, token bigint, tenant text, priority int, cost bigint, attempt int, most int, first bigint, deadline bigint,
+  until bigint, cancelled boolean, ends boolean, ukey text, meta bytea, payload bytea, pos bigint);
