@@ -95,7 +95,7 @@ func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) (n int, full error) {
 			}
 		}
 	}
-	if drops := sh.release(false); drops != nil { // as unlock
+	if drops, after := sh.release(false); after { // as unlock
 		sh.s.afterHold(drops, nil)
 	}
 	return got, nil

@@ -63,7 +63,7 @@ func (s *Scheduler[K, T]) takeOne(it *firq.Item[K, T]) bool {
 	if s.shared.Waiters.Waiting() {
 		s.shared.Waiters.Released(it.Tenant, 1)
 	}
-	if drops := sh.release(true); drops != nil {
+	if drops, after := sh.release(true); after {
 		s.afterHold(drops, unsafe.Slice(it, 1))
 	}
 	if s.shared.SweepDue(now) {

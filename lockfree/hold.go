@@ -130,16 +130,16 @@ func (sh *shard[K, T]) unlock() { sh.unlockWith(nil, false) }
 
 // unlockWith is unlock for a call that has items to return; delivered: one of this hold.
 func (sh *shard[K, T]) unlockWith(items []firq.Item[K, T], delivered bool) {
-	if drops := sh.release(delivered); drops != nil {
+	if drops, after := sh.release(delivered); after {
 		sh.s.afterHold(drops, items)
 	}
 }
 
-// release is unlockWith without afterHold, which the caller calls unless it returns nil.
+// release is unlockWith without afterHold, which the caller calls with the drops if after is true.
 //
 // The order matters: a goroutine that asks whether there is work looks at the ring, and then at
 // ready; one that asks whether something has expired looks at the ring, and then at due.
-func (sh *shard[K, T]) release(delivered bool) (drops *serve.Drops[K, T]) {
+func (sh *shard[K, T]) release(delivered bool) (drops *serve.Drops[K, T], after bool) {
 	s := sh.s
 	ready := sh.Queue.Ready() > 0
 	if sh.HasNews(ready, delivered) {
@@ -166,10 +166,7 @@ func (sh *shard[K, T]) release(delivered bool) (drops *serve.Drops[K, T]) {
 		failpoint.At("notify")
 		s.parker.Notify()
 	}
-	if drops == nil && s.life.State() == serve.Draining {
-		drops = new(serve.Drops[K, T])
-	}
-	return drops
+	return drops, drops != nil || s.life.State() == serve.Draining
 }
 
 // afterHold ends a hold in which tasks were dropped, or which may be the last of a Shutdown.
