@@ -116,7 +116,7 @@ func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Server(t)
 	ctx := bounded(t)
-	old := expand(string(must[[]byte](t)(os.ReadFile("testdata/version1.sql"))), "firq")
+	old := expand(string(must[[]byte](t)(migrations.ReadFile("sql/001.sql")))+string(must[[]byte](t)(os.ReadFile("testdata/version1_functions.sql"))), "firq")
 	role := db.Config().ConnConfig.Database + "_role"
 	if _, err := db.Exec(ctx, "create schema firq;"+old+fmt.Sprintf("create role %[1]s login; %[2]s", role, Grants("", role))); err != nil {
 		t.Fatal(err)

@@ -199,7 +199,7 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// TestPops: a queue fetches on a connection of its own, and not on all of the pool, each of which would have to plan the statements.
+// TestPops: a queue fetches on one separate connection, and not on those of the pool, each of which would have to plan the statements.
 func TestPops(t *testing.T) {
 	t.Parallel()
 	db := migrated(t)
