@@ -71,10 +71,7 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 		enqueued, *payload, at.Payload = at.Enqueued, at.Payload, zero // keep no payload alive
 		// Before: the slot is the Queue's. After: the row's last segment fills it again; of a segment that is lent it is
 		// the lender's (Lent).
-		t.line.row.out++ // as popFront
-		if g.from++; g.from == g.to {
-			t.line.row.popSegment(&q.pool)
-		}
+		t.line.row.popFront(g, &q.pool)
 		q.queued--
 		q.ready-- // a tenant in a list is not blocked
 		if t.queued--; t.queued == 0 {

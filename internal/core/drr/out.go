@@ -36,7 +36,7 @@ func (q *Queue[K, T]) evict(t *Tenant[K, T], level int, newest bool, task *Task[
 		l.row.popBack(&q.pool)
 	default:
 		task.is(takeSlot(l.row.front(), &task.Payload))
-		l.row.popFront(&q.pool)
+		l.row.popFront(l.row.first, &q.pool)
 	}
 	q.slotTaken(&t.seat)
 }

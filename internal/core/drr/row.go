@@ -115,9 +115,9 @@ func (l *row[K, T]) unlast() *segment[T] {
 	return s
 }
 
-// popFront removes the oldest slot, whose payload the caller has taken and zeroed.
-func (l *row[K, T]) popFront(p *pool[K, T]) {
-	s := l.first
+// popFront removes the oldest slot, whose payload the caller has taken and zeroed; s is the first segment.
+// (It is small, so that it is inlined.)
+func (l *row[K, T]) popFront(s *segment[T], p *pool[K, T]) {
 	l.out++
 	if s.from++; s.from == s.to {
 		l.popSegment(p)

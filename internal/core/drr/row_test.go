@@ -111,7 +111,7 @@ func TestRow(t *testing.T) {
 				if s := l.front(); s.Payload != oldest {
 					t.Fatalf("seed %d: the oldest is %d, want %d", seed, s.Payload, oldest)
 				}
-				l.popFront(&p)
+				l.popFront(l.first, &p)
 				oldest++
 			default:
 				next--

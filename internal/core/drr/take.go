@@ -10,7 +10,7 @@ func (q *Queue[K, T]) take(s *seat[K, T], e *entry[K, T], payload *T) Head {
 	}
 	l := q.slotLine(s)
 	h := takeSlot(l.row.front(), payload)
-	l.row.popFront(&q.pool)
+	l.row.popFront(l.row.first, &q.pool)
 	q.slotTaken(s)
 	return h
 }
