@@ -2,6 +2,7 @@ package schedtest
 
 import (
 	"errors"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -212,6 +213,7 @@ func cancelRefusedAlone(t *testing.T, newSched maker, shards int) {
 			if !errors.Is(err, firq.ErrInvalidTask) && !errors.Is(err, firq.ErrGlobalFull) {
 				t.Errorf("a ticket in use: %v", err)
 			}
+			runtime.Gosched() // a processor for the caller that must not be refused
 		}
 		if side > 0 {
 			return

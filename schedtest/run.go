@@ -1,6 +1,8 @@
 package schedtest
 
 import (
+	"fmt"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -131,7 +133,8 @@ var groups = []struct {
 // any machine needs, so that only a lost wake-up exceeds it.
 const patience = race.Slowness * 10 * time.Second
 
-// guard runs a check and fails it if it hangs in a call without a context.
+// guard runs a check, and panics if it hangs in a call without a context, as go test does at its
+// timeout: a check that goes on after its test has ended would panic in other words.
 func guard(t *testing.T, run func()) { guardFor(t, 4*patience, run) }
 
 // guardFor is guard with another limit.
@@ -148,6 +151,7 @@ func guardFor(t *testing.T, limit time.Duration, run func()) {
 	case <-timer.C:
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
-		t.Fatalf("a call hangs; all goroutines:\n%s", stacks)
+		fmt.Fprintf(os.Stderr, "%s\n", stacks)
+		panic(t.Name() + ": a call hangs; all goroutines stand above")
 	}
 }
