@@ -105,7 +105,7 @@ func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropRea
 
 // giveUp gives back what a task has held that left without being delivered.
 func (sh *shard[K, T]) giveUp(t *tenant[K, T]) {
-	t.freePlaces(1) // owed, or anybody's
+	t.freePlaces(1) // owed, or in the word, for any producer
 	sh.s.credit.Give(1)
 	// Last: a producer that waits announces itself, and looks at both after that.
 	sh.s.shared.Waiters.Released(t.Key, 1)
@@ -189,7 +189,7 @@ func (sh *shard[K, T]) publishDue() {
 }
 
 // nothingExpired reports whether no task of the shard, whose Enqueue has returned, had expired at a
-// moment during the call. Anybody may ask.
+// moment during the call. Any goroutine may ask.
 func (sh *shard[K, T]) nothingExpired(now int64) bool {
 	return !sh.s.deadlines.Load() || !sh.ring.ready() && sh.due.Load() >= now
 }

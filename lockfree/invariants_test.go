@@ -8,7 +8,7 @@ import (
 // as the last calls have left it, then with all lanes fetched.
 func atRest[K comparable, T any](s *Scheduler[K, T]) error { return withStopped(s, 0, 0) }
 
-// withStopped is atRest with calls that were stopped before the lease holder can
+// withStopped is atRest with calls that were stopped before the holder can
 // know of them: tickets is how many of them have one, credits how many have a
 // credit.
 func withStopped[K comparable, T any](s *Scheduler[K, T], tickets, credits int) error {

@@ -83,7 +83,7 @@ func (r *ring[V]) freeSlots() {
 	}
 }
 
-// ready reports whether something was drawn that is not freed. Anybody may ask.
+// ready reports whether something was drawn that is not freed. Any goroutine may ask.
 func (r *ring[V]) ready() bool { return r.tail.Load() != r.freed.Load() }
 
 // version changes whenever a ticket is drawn or freed: both only grow, so equal sums are equal terms.

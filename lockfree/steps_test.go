@@ -11,7 +11,7 @@ import (
 )
 
 // The tests of this package step through interleavings: the test itself takes the steps
-// of a producer, or of the holder of a lease, one by one, and does something else in
+// of a producer, or of the holder of a lock, one by one, and does something else in
 // between, as if the other had been stopped there by the operating system.
 
 type (
@@ -96,7 +96,7 @@ func nothing(t *testing.T, s *scheduler) {
 	}
 }
 
-// touch takes each lease once, as any call that needs one does.
+// touch takes each lock once, as any call that needs one does.
 func touch(s *scheduler) {
 	for _, sh := range s.shards {
 		sh.lock()

@@ -8,7 +8,7 @@ import (
 )
 
 // registeredTenants are the tenants that a shard knows: those that a sweep looks at. They belong
-// to the holder of the shard's lock or lease; only idleWord is for all.
+// to the holder of the shard's lock; only idleWord is for all.
 //
 // A tenant is in one of two rings. With MaxTenants, the ring idle holds the tenants that are not
 // in use (nothing queued, nothing in flight, no debt), the longest idle first: they make room for

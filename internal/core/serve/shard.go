@@ -8,7 +8,7 @@ import (
 )
 
 // Shard is one shard's queue and books. Not safe for concurrent use: it belongs
-// to the holder of the shard's lock or lease.
+// to the holder of the shard's lock.
 type Shard[K comparable, T any] struct {
 	Queue  *drr.Queue[K, T]
 	shared *Shared[K, T]

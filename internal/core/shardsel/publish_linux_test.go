@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// What has not changed is not written, or each hold of a lease would take the
+// What has not changed is not written, or each hold would take the
 // line away from everything that reads it. The memory is made read-only to see it.
 func TestPublishWritesOnlyChanges(t *testing.T) {
 	page, err := syscall.Mmap(-1, 0, syscall.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
