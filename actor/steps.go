@@ -242,7 +242,7 @@ func (a *actor) finish() {
 	watchers := x.watchers
 	x.watchers = nil // from now on a Watch tells by itself
 	if a.done == nil {
-		// Nobody has asked for it yet, and so all that ask later get one that is closed.
+		// No caller has asked for it yet, so all that ask later get one that is closed.
 		a.done = closedChan
 	} else {
 		close(a.done)

@@ -8,7 +8,7 @@ import (
 	"github.com/firq-go/firq/hist"
 )
 
-// Many goroutines record, anybody looks.
+// Many goroutines record, and any goroutine looks.
 func Example() {
 	h := hist.New()
 	var wg sync.WaitGroup

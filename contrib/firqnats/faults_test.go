@@ -174,7 +174,7 @@ func (w *world) rounds(d time.Duration, fault ...func()) {
 	w.check()
 }
 
-// inc is what a counter is to callers. The values that nobody got are those of the unknown.
+// inc is what a counter is to callers. The values that no caller got are those of the unknown.
 var inc = porcupine.Model{
 	Init: func() any { return 0 },
 	Step: func(state, input, output any) (bool, any) {

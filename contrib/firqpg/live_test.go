@@ -92,7 +92,7 @@ func TestStrictSessions(t *testing.T) {
 	}
 }
 
-// TestSchedules: each due time fires once, whoever runs schedules, under a limit that refuses others, and none is fired whose time has moved.
+// TestSchedules: each due time fires once, whichever process runs schedules, under a limit that refuses others, and none is fired whose time has moved.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	q, db := queueOf(t, Config[string]{MaxQueued: 1})

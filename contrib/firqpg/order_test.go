@@ -257,7 +257,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestStrictQueued: MaxQueued holds for Enqueue, whoever calls it.
+// TestStrictQueued: MaxQueued holds for Enqueue, whichever process calls it.
 func TestStrictQueued(t *testing.T) {
 	t.Parallel()
 	q, db := queueOf(t, Config[string]{MaxQueued: 30})

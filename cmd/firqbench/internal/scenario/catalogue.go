@@ -30,7 +30,7 @@ func crowds() []Scenario {
 			Name:  "calls_only",
 			About: "2 producers, 2 consumers, one task per call and nothing else",
 			More: "Few goroutines that do nothing but call, at any --work: a mutex is at its best here, because who " +
-				"has just let go of it takes it again before anybody else is awake. No service looks like that.",
+				"has just let go of it takes it again before another one is awake. No service looks like that.",
 			Producers: 2, Consumers: 2, FixedWork: true,
 		}),
 		with(Scenario{

@@ -177,7 +177,7 @@ func TestNoServer(t *testing.T) {
 	b.want(exitFailed, "nodes --creds /no/such/file", "/no/such/file")
 }
 
-// A cluster that nobody has made is not found, and not made.
+// A cluster that was not made is not found, and not made.
 func TestNoCluster(t *testing.T) {
 	b := newBed(t)
 	for range 2 {
