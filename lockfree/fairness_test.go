@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/core/shardsel"
 	"github.com/firq-go/firq/internal/proof/fairness"
 )
@@ -17,7 +16,7 @@ func TestFairness(t *testing.T) {
 		}
 		s.rounds = shardsel.NewRoundsAt(len(s.shards), s.shared.Config.FairnessSlack, round)
 		for i, sh := range s.shards {
-			sh.Shard = serve.NewShard(s.shared, log.Spy(sh))
+			sh.Init(s.shared, log.Spy(sh))
 			sh.Share(s.rounds, i)
 		}
 		return s, s.placer.Shard, nil

@@ -17,7 +17,7 @@ func inside(t *testing.T) *shardtest.Core {
 		sh := s.shards[shard]
 		sh.lock()
 		defer sh.unlock()
-		do(sh.Queue)
+		do(&sh.Queue)
 	}}
 }
 

@@ -256,7 +256,7 @@ type shard[K comparable, T any] struct {
 	due        atomic.Int64 // a time before which nothing expires that the holder knew of when it last released the lock
 
 	// All guarded by mu.
-	*serve.Shard[K, T]
+	serve.Shard[K, T]
 	s         *Scheduler[K, T] // immutable
 	index     int              // immutable
 	tookIn    bool             // something was taken out of the ring in this hold
@@ -292,7 +292,7 @@ func newShard[K comparable, T any](s *Scheduler[K, T], index, payload int) *shar
 	}
 	sh.contention.at.Store(never)
 	sh.due.Store(drr.NoDeadline)
-	sh.Shard = serve.NewShard(s.shared, sh)
+	sh.Init(s.shared, sh)
 	sh.Share(s.rounds, index)
 	return sh
 }

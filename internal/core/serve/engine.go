@@ -88,9 +88,9 @@ func (s *Shard[K, T]) HasNews(ready, served bool) bool {
 	if s.settled && (ready || served) {
 		return false
 	}
-	return s.hasNews(ready)
+	return ready != s.published.ready || s.hasNews(ready)
 }
 
 func (s *Shard[K, T]) hasNews(ready bool) bool {
-	return !s.sharesTime || !s.published.ready || s.bounded || !ready || !s.unchanged()
+	return !s.sharesTime || !ready || s.bounded || !s.unchanged()
 }

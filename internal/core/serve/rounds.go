@@ -115,10 +115,9 @@ func (s *Shard[K, T]) Onward(limit uint64) uint64 {
 	return s.rounds.Limit(s.index)
 }
 
-func (s *Shard[K, T]) tag(ready bool) uint64 {
+// tag returns the tag of a shard that has something to serve.
+func (s *Shard[K, T]) tag() uint64 {
 	switch {
-	case !ready:
-		return 0
 	case s.Queue.Freed(): // they go first: the others are too far ahead until then
 		return s.rounds.Current() - uint64(s.shared.Config.FairnessSlack) - 1
 	case s.Queue.Fresh(): // they may be served now, whatever the round
@@ -154,25 +153,28 @@ func (s *Shard[K, T]) Publish(ready bool) {
 		}
 		return
 	}
-	now := published{tag: s.tag(ready), reached: s.Queue.Reached(), askAt: drr.NoDeadline, ready: ready, lingering: lingering}
-	if s.Queue.Waiting() {
-		now.askAt = s.Queue.NextDue()
+	p := &s.published
+	tag, reached, askAt := uint64(0), s.Queue.Reached(), int64(drr.NoDeadline)
+	if ready {
+		tag = s.tag()
 	}
-	if now == s.published {
+	if s.Queue.Waiting() {
+		askAt = s.Queue.NextDue()
+	}
+	if ready == p.ready && lingering == p.lingering && tag == p.tag && reached == p.reached && askAt == p.askAt {
 		return
 	}
-	if now.reached != s.published.reached { // else it may be long ago
-		s.rounds.Served(now.reached)
-		s.published.reached = now.reached
+	if reached != p.reached { // else it may be long ago
+		s.rounds.Served(reached)
+		p.reached = reached
 	}
-	wasReady := s.published.ready
-	s.published.lingering = now.lingering
-	if s.published.askAt != now.askAt {
-		s.published.askAt = now.askAt
-		s.rounds.SetAskAt(s.index, now.askAt)
+	wasReady := p.ready
+	if p.lingering = lingering; askAt != p.askAt {
+		p.askAt = askAt
+		s.rounds.SetAskAt(s.index, askAt)
 	}
 	failpoint.At("publish tag") // after the round: a shard that sees the tag gone joins at that round
-	s.publishTag(now.tag, ready)
+	s.publishTag(tag, ready)
 	switch {
 	case !ready:
 		s.parked = s.rounds.Current()
@@ -222,5 +224,5 @@ func (s *Shard[K, T]) becameReady() {
 	}
 	s.Queue.CatchUp(current)
 	s.Queue.AdvanceRound(current)
-	s.publishTag(s.tag(true), true)
+	s.publishTag(s.tag(), true)
 }

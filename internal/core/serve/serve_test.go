@@ -32,7 +32,13 @@ type host struct{}
 
 func (host) Expired(*drr.Tenant[string, int], *drr.Task[int]) {}
 
-func newShard(t *testing.T, cfg config) *shard { return NewShard(newShared(t, cfg), host{}) }
+func newShard(t *testing.T, cfg config) *shard { return shardOf(newShared(t, cfg)) }
+
+func shardOf(e *shared) *shard {
+	s := new(shard)
+	s.Init(e, host{})
+	return s
+}
 
 // add makes a tenant known, last used at now.
 func add(s *shard, key string, now int64) *tenant {

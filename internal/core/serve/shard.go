@@ -10,7 +10,7 @@ import (
 // Shard is one shard's queue and books. Not safe for concurrent use: it belongs
 // to the holder of the shard's lock.
 type Shard[K comparable, T any] struct {
-	Queue  *drr.Queue[K, T]
+	Queue  drr.Queue[K, T]
 	shared *Shared[K, T]
 	// waits has a histogram for the even processors, and one for the odd ones; see ServedBy.
 	waits    [2]*hist.Local
@@ -37,15 +37,15 @@ type Shard[K comparable, T any] struct {
 // MaxHold is how many tasks are delivered, or dropped, under one hold of a lock.
 const MaxHold = 256
 
-// NewShard returns an empty shard; host is what its queue calls.
-func NewShard[K comparable, T any](shared *Shared[K, T], host drr.Host[K, T]) *Shard[K, T] {
+// Init makes an empty shard; host is what its queue calls.
+func (s *Shard[K, T]) Init(shared *Shared[K, T], host drr.Host[K, T]) {
 	cfg := &shared.Config
-	s := &Shard[K, T]{shared: shared, waits: [2]*hist.Local{hist.NewLocal(), hist.NewLocal()}}
+	s.shared, s.waits = shared, [2]*hist.Local{hist.NewLocal(), hist.NewLocal()}
 	s.top.size = max(cfg.TopTenants, 0)
 	s.bounded = cfg.MaxTenants > 0
 	s.exacts = s.bounded || shared.Flights
 	shared.idleWords = append(shared.idleWords, &s.idleWord)
-	s.Queue = drr.New(drr.Config{
+	s.Queue = *drr.New(drr.Config{
 		Order:     cfg.Order,
 		LowWater:  cfg.LowWater,
 		HighWater: cfg.HighWater,
@@ -56,7 +56,6 @@ func NewShard[K comparable, T any](shared *Shared[K, T], host drr.Host[K, T]) *S
 		Target:    int64(cfg.TargetWait),
 		Interval:  int64(cfg.Interval),
 	}, host)
-	return s
 }
 
 // ServedBy says on which processor (cpu.Hint) the caller is about to deliver. A histogram is

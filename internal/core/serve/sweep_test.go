@@ -125,7 +125,7 @@ func TestSweepAFewAtATime(t *testing.T) {
 	e.sweeps.next.Store(minute)
 	shards := [2]*sweeping{}
 	for i := range shards {
-		shards[i] = &sweeping{NewShard(e, host{}), map[string]int{}, map[string]int{}, false}
+		shards[i] = &sweeping{shardOf(e), map[string]int{}, map[string]int{}, false}
 		for k := range tenants {
 			add(shards[i].shard, fmt.Sprint(k), 0)
 		}

@@ -124,7 +124,7 @@ func TestTopOff(t *testing.T) {
 // back has one, and the number holds for all together.
 func TestTopOfAllShards(t *testing.T) {
 	e := newShared(t, config{TopTenants: 2})
-	one, two := NewShard(e, host{}), NewShard(e, host{})
+	one, two := shardOf(e), shardOf(e)
 	deliverTo := func(s *shard, key string, n int) {
 		x := add(s, key, 0)
 		for range n {
@@ -148,7 +148,7 @@ func TestStatsTenants(t *testing.T) {
 		e := newShared(t, config{MaxTenants: most})
 		counters := NewCounters[string]()
 		for _, keys := range [][]string{{"a", "b"}, {"c"}} {
-			s := NewShard(e, host{})
+			s := shardOf(e)
 			for _, key := range keys {
 				add(s, key, 0)
 			}
