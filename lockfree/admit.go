@@ -172,6 +172,7 @@ func (sh *shard[K, T]) admit(k K, task *drr.Task[T], conf *serve.TenantConfig) e
 	}
 	s.sawDeadline(task.Due)
 	sh.pushClosing(t, task)
+	s.expires(k, task.Due)
 	sh.openIfBusy(t, task.Enqueued)
 	return nil
 }
@@ -271,6 +272,7 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 	}
 	s.sawDeadline(task.Due)
 	sh.push(t, &task) // in the place of the evicted one
+	s.expires(k, task.Due)
 	return true, nil
 }
 

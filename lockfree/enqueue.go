@@ -147,6 +147,9 @@ func (sh *shard[K, T]) send(t *tenant[K, T], task *firq.Task[T], plain bool, now
 	failpoint.At("notify")
 	s.parker.Notify() // after publish; a consumer announces itself, and looks at the ring after that
 	sh.published()    // likewise: Close sets the state, and takes in the ring after that
+	if !plain {
+		s.expires(t.Key, whole.Due)
+	}
 	return true
 }
 
@@ -185,6 +188,7 @@ func (sh *shard[K, T]) pushSent(t *tenant[K, T], task *firq.Task[T], now int64) 
 	sh.pushClosing(t, &whole)
 	sh.unlock()
 	sh.published()
+	sh.s.expires(t.Key, whole.Due)
 }
 
 // pushClosing is push of a task that comes after all that was published: also after what is in the
@@ -207,6 +211,13 @@ func (s *Scheduler[K, T]) sawDeadline(due int64) {
 		// Before the task is published: a goroutine that finds the task in the ring, or the holder that has it,
 		// sees true (nothingExpired, release). It never goes back.
 		s.deadlines.Store(true)
+	}
+}
+
+// expires tells producers that wait, after a task is queued, that it will make room when it expires.
+func (s *Scheduler[K, T]) expires(k K, due int64) {
+	if due != clock.Never && s.shared.Waiters.Waiting() {
+		s.shared.Waiters.Expires(k, due)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -23,6 +24,8 @@ var waitChecks = []check{
 	{name: "woken by Cancel", run: func(t *testing.T, m maker) { wokenBy(t, m, func(_ sched, tk *firq.Ticket) { tk.Cancel() }) }},
 	{name: "woken by expiry found at a dequeue", run: waitExpiry},
 	{name: "woken by expiry without another call", run: waitExpiryAlone},
+	{name: "woken by expiry of a task that came later", run: bubbled(waitExpiryLater)},
+	{name: "woken by expiry of a task that waited, too", run: bubbled(waitExpiryWaited)},
 	{name: "woken by Close", run: waitClose},
 	{name: "woken by Shutdown", run: waitShutdown},
 	{name: "a threshold is waited for too", run: waitThreshold},
@@ -201,6 +204,52 @@ func waitExpiryAlone(t *testing.T, newSched maker) {
 		answers := waiters(t, s, patient(t), "a", 2)
 		for range 2 {
 			gets(t, answers, "the tenant's tasks expired", nil)
+		}
+	}
+}
+
+// waitExpiryLater: producers sleep while nothing can expire; then the one place goes to a task that will. The
+// first of them gives up, and the second gets the place.
+func waitExpiryLater(t *testing.T, newSched maker) {
+	for _, cfg := range []config{{MaxGlobal: 1}, {MaxPerTenant: 1}, {MaxGlobal: 1, Shards: 8}} {
+		cfg.Backpressure = policy(firq.DropOldest)
+		s := open(t, newSched, cfg)
+		admit(t, s, "a", task{Payload: 1})
+		ctx, leave := context.WithCancel(context.Background())
+		first := waiters(t, s, ctx, "a", 1)
+		synctest.Wait()
+		second := waiters(t, s, patient(t), "a", 1)
+		synctest.Wait()
+		soon := time.Now().Add(patience / 8)
+		admit(t, s, "a", task{Payload: 2, Deadline: soon}) // in the place of the other one
+		synctest.Wait()
+		leave()
+		if err := answer(t, first, "ctx was cancelled"); !errors.Is(err, context.Canceled) {
+			t.Errorf("EnqueueWait: %v, want %v", err, context.Canceled)
+		}
+		gets(t, second, "the task that came later expired", nil)
+		if late := time.Since(soon); late > patience/8 {
+			t.Errorf("%+v: it got the place %v after that", cfg, late)
+		}
+	}
+}
+
+// waitExpiryWaited: the first of those that wait gets the place, with a task that expires.
+func waitExpiryWaited(t *testing.T, newSched maker) {
+	for _, cfg := range []config{{MaxGlobal: 1}, {MaxPerTenant: 1}} {
+		s := open(t, newSched, cfg)
+		admit(t, s, "a", task{Payload: 1})
+		soon := time.Now().Add(patience / 8)
+		first := make(chan error, 1)
+		go func() { first <- s.EnqueueWait(patient(t), "a", task{Payload: 2, Deadline: soon}) }()
+		synctest.Wait()
+		second := waiters(t, s, patient(t), "a", 1)
+		synctest.Wait()
+		take(t, s)
+		gets(t, first, "capacity came free", nil)
+		gets(t, second, "the first one's task expired", nil)
+		if late := time.Since(soon); late > patience/8 {
+			t.Errorf("%+v: it got the place %v after that", cfg, late)
 		}
 	}
 }

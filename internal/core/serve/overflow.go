@@ -108,23 +108,26 @@ func (sh *Shared[K, T]) await(ctx context.Context, timer <-chan time.Time, a Adm
 		}
 		sh.Waiters.Enter(&w, tenant, cause)
 		inLine, woken = true, false
-		sh.Restamp(&task) // waiting for admission is not queue time
-		again := a.Admit(tenant, task)
+		again, verdict := full, waitq.Retry
+		for again == full && verdict == waitq.Retry {
+			sh.Restamp(&task) // waiting for admission is not queue time
+			if again = a.Admit(tenant, task); again == full {
+				verdict = sh.sleep(ctx, &w, timer, nextDue(a, tenant, full))
+			}
+		}
+		inLine = false
 		if again != full {
-			inLine = false
 			sh.Waiters.Leave(&w) // admitted, or to wait in another line
 			if full = again; isLimit(full) {
 				continue
 			}
 			return full
 		}
-		verdict := sh.sleep(ctx, &w, timer, nextDue(a, tenant, full))
-		inLine = false
 		if verdict == waitq.GivenUp {
 			sh.rejects.timeout.Inc()
 			return timeoutError(ctx)
 		}
-		woken = verdict == waitq.Woken
+		woken = true
 		sh.Restamp(&task)
 		if full = a.Admit(tenant, task); full == nil {
 			woken = false // it has the place
@@ -158,6 +161,7 @@ func nextDue[K comparable, T any](a Admitter[K, T], tenant K, full error) int64 
 // sleep waits in the wait queue, but not beyond the time at which an expired task may
 // make room: no call would tell.
 func (sh *Shared[K, T]) sleep(ctx context.Context, w *waitq.Waiter[K], timer <-chan time.Time, due int64) waitq.Verdict {
+	sh.Waiters.Until(w, due)
 	if due == clock.Never {
 		return sh.Waiters.Wait(ctx, w, timer, nil)
 	}

@@ -85,11 +85,58 @@ func TestGivesUp(t *testing.T) {
 			if d := time.Since(start); d != x.after {
 				t.Errorf("it ended after %v, want %v", d, x.after)
 			}
+			if x.want == Retry { // it tries again, in its place
+				c.Leave(&w)
+			}
 			if c.Waiting() {
 				t.Error("still in the queue")
 			}
 		}
 	})
+}
+
+// The first of a list tries again when a task is queued that expires earlier than what it sleeps until, and
+// so does the next one when it is the first.
+func TestExpires(t *testing.T) {
+	for _, cause := range []Cause{Global, Tenant, Threshold} {
+		inCrowd(t, func(c *crowd) {
+			waits := func(until int64) (w *Waiter[string], verdict chan Verdict) {
+				w, verdict = new(Waiter[string]), make(chan Verdict, 1)
+				c.Enter(w, "a", cause)
+				c.Until(w, until)
+				go func() { verdict <- c.Wait(context.Background(), w, nil, nil) }()
+				return w, verdict
+			}
+			looks := func(verdict chan Verdict, want bool) {
+				t.Helper()
+				synctest.Wait()
+				select {
+				case v := <-verdict:
+					if !want || v != Retry {
+						t.Errorf("cause %d: verdict %d, want it to look: %v", cause, v, want)
+					}
+				default:
+					if want {
+						t.Errorf("cause %d: it sleeps", cause)
+					}
+				}
+			}
+			first, a := waits(20)
+			second, b := waits(30)
+			c.Expires("a", 20) // it knows
+			looks(a, false)
+			if c.Expires("b", 10); cause == Tenant {
+				looks(a, false)
+				c.Expires("a", 10)
+			}
+			looks(a, true)
+			looks(b, false) // one is enough
+			c.Until(first, 10)
+			c.Leave(first)
+			looks(b, true)
+			c.Leave(second)
+		})
+	}
 }
 
 // A producer that was woken, and then fails for another reason, passes the place on.

@@ -4,6 +4,7 @@ package waitq
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,10 @@ const (
 // A producer that was woken but does not need it (it got in at P2, or gave up)
 // passes the wake-up on (Leave).
 //
+// An expired task makes room, too, and no call tells: so a producer tries again when the first of the
+// tasks expires that it knows (Until). Of a task that is queued later the first producer of each list
+// hears (Expires), and the next ones when they are the first.
+//
 // Released costs one load while no call waits.
 type Queue[K comparable] struct {
 	_       pad.Pad
@@ -46,17 +51,21 @@ type Queue[K comparable] struct {
 }
 
 // list is a queue of waiting producers, first come first woken.
-type list[K comparable] struct{ head, tail *Waiter[K] }
+type list[K comparable] struct {
+	head, tail *Waiter[K]
+	due        int64 // nothing expires before it, as the head was told, or tasks queued since
+}
 
 // Waiter is one producer's wait. The zero value is ready; not for reuse while it
 // is in a Queue.
 type Waiter[K comparable] struct {
-	wake       chan struct{} // capacity 1
+	wake, look chan struct{} // capacity 1: a place came free; there may be an earlier time to look
 	next, prev *Waiter[K]
 	seq        uint64 // when it first came; it keeps its place when it comes back
+	until      int64  // when it tries again by itself; guarded by the Queue's mu, as is what follows
 	tenant     K
 	cause      Cause
-	queued     bool // guarded by the Queue's mu, as are next, prev and cause
+	queued     bool
 }
 
 // Waiting reports whether a producer waits.
@@ -67,7 +76,7 @@ func (q *Queue[K]) Waiting() bool { return q.waiting.Load() != 0 }
 // the place that it was woken for: the next one in that list gets the wake-up.
 func (q *Queue[K]) Enter(w *Waiter[K], tenant K, cause Cause) {
 	if w.wake == nil {
-		w.wake = make(chan struct{}, 1)
+		w.wake, w.look = make(chan struct{}, 1), make(chan struct{}, 1)
 	}
 	failpoint.At("R enter")
 	q.mu.Lock()
@@ -78,7 +87,7 @@ func (q *Queue[K]) Enter(w *Waiter[K], tenant K, cause Cause) {
 	} else if w.cause != cause {
 		q.wakeList(q.listOf(w.tenant, w.cause), 1)
 	}
-	w.tenant, w.cause, w.queued = tenant, cause, true
+	w.tenant, w.cause, w.queued, w.until = tenant, cause, true, math.MaxInt64
 	q.listFor(w).insert(w)
 	q.waiting.Add(1) // before the producer tries again; pairs with Waiting, after a place came free
 }
@@ -103,7 +112,7 @@ type Verdict uint8
 // The verdicts.
 const (
 	Woken   Verdict = iota // a place came free; the producer is no longer in its list
-	Retry                  // the retry timer fired; it has left the list
+	Retry                  // something may have expired, or will earlier than it knew; it is where it was
 	GivenUp                // ctx is done or the timer fired; it has left the list
 )
 
@@ -111,18 +120,63 @@ const (
 // a nil timer never does.
 func (q *Queue[K]) Wait(ctx context.Context, w *Waiter[K], timer, retry <-chan time.Time) Verdict {
 	failpoint.At("R sleep")
-	verdict := GivenUp
 	select {
 	case <-w.wake:
 		failpoint.At("R woken")
 		return Woken
+	case <-w.look:
+		return Retry
 	case <-retry:
-		verdict = Retry
+		return Retry
 	case <-ctx.Done():
 	case <-timer:
 	}
 	q.Leave(w)
-	return verdict
+	return GivenUp
+}
+
+// Until says when the producer tries again, if no place comes free: a time before which nothing
+// expires that it waits for, as it has seen after Enter.
+func (q *Queue[K]) Until(w *Waiter[K], due int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.until = due; w.queued {
+		if l := q.listOf(w.tenant, w.cause); l.head == w {
+			l.due = due
+		}
+	}
+}
+
+// Expires is called after a task of the tenant was queued that expires at due: what the first
+// producer of a list sleeps until may be later. Either that one has seen the task, or it sees this.
+func (q *Queue[K]) Expires(tenant K, due int64) {
+	if q.waiting.Load() == 0 {
+		return
+	}
+	failpoint.At("R expires")
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.global.expires(due)
+	q.threshold.expires(due)
+	if l := q.tenants[tenant]; l != nil {
+		l.expires(due)
+	}
+}
+
+func (l *list[K]) expires(due int64) {
+	l.due = min(l.due, due)
+	l.headLooks()
+}
+
+// headLooks lets the first producer of the list try again, if it sleeps for longer than it may. One of
+// a list is enough: if it gets a place, the next is the first.
+func (l *list[K]) headLooks() {
+	if l.head != nil && l.head.until > l.due {
+		select {
+		case l.head.look <- struct{}{}:
+		default: // it has not looked yet
+		}
+	}
 }
 
 // Released is called after n places of the tenant, and with them n of the
@@ -229,6 +283,9 @@ func (q *Queue[K]) remove(w *Waiter[K]) {
 // insert puts w behind all that came before it.
 func (l *list[K]) insert(w *Waiter[K]) {
 	after := l.tail
+	if after == nil {
+		l.due = math.MaxInt64
+	}
 	for after != nil && after.seq > w.seq {
 		after = after.prev
 	}
@@ -257,4 +314,5 @@ func (l *list[K]) remove(w *Waiter[K]) {
 		w.next.prev = w.prev
 	}
 	w.next, w.prev = nil, nil
+	l.headLooks()
 }
