@@ -21,6 +21,7 @@ var panicChecks = []struct {
 	run  func(*testing.T, anyMaker)
 }{
 	{"a tenant that is not equal to itself", panicNaN},
+	{"a tenant that is nil, or a pointer", panicPointer},
 	{"OnDrop always fails, at a dequeue", panicDequeue},
 	{"OnDrop always fails, in a batch of several shards", panicBatch},
 	{"OnDrop always fails, at Close", panicClose},
@@ -62,6 +63,31 @@ func openAny(t *testing.T, newSched anyMaker, cfg anyConfig) anySched {
 	}
 	t.Cleanup(func() { outcomeOf(func() { s.Close() }) })
 	return s
+}
+
+// panicPointer: a tenant is found again whatever a key points to by then, and keeps its limit.
+func panicPointer(t *testing.T, newSched anyMaker) {
+	s := openAny(t, newSched, anyConfig{Shards: 2, MaxPerTenant: 1})
+	x, c := new(int), make(chan int, 3)
+	keys := []any{nil, (*int)(nil), x, c, [1]any{x}}
+	for i := range cap(c) {
+		*x = i + 1
+		c <- i
+		for _, k := range keys {
+			want := firq.ErrTenantFull
+			if i == 0 {
+				want = nil
+			}
+			if err := s.Enqueue(k, firq.Task[int]{}); err != want {
+				t.Errorf("task %d of a %T: %v, want %v", i, k, err, want)
+			}
+			s.SetQuantum(k, 2)
+			s.ResetQuantum(k)
+		}
+	}
+	if st := s.Stats(); st.Tenants != len(keys) {
+		t.Errorf("Tenants %d, want %d", st.Tenants, len(keys))
+	}
 }
 
 // panicNaN: such a key is refused before any callback runs, and leaves nothing behind.

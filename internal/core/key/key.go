@@ -4,10 +4,23 @@ package key
 
 import (
 	"fmt"
+	"hash/maphash"
 	"reflect"
+
+	"github.com/puzpuzpuz/xsync/v3"
 
 	"github.com/firq-go/firq"
 )
+
+// NewMap returns a map by tenant. The hash that xsync has takes a key of an interface type for a pointer to
+// its value: it reads through nil, and through pointers and channels, which then move in the map.
+func NewMap[K comparable, V any]() *xsync.MapOf[K, V] {
+	if reflect.TypeFor[K]().Kind() != reflect.Interface {
+		return xsync.NewMapOf[K, V]()
+	}
+	own := maphash.MakeSeed()
+	return xsync.NewMapOfWithHasher[K, V](func(k K, seed uint64) uint64 { return maphash.Comparable(own, k) ^ seed })
+}
 
 // ErrNotItself refuses a tenant that is not equal to itself: no map would
 // find it again.

@@ -76,3 +76,20 @@ func (x keys[K]) check(t *testing.T) {
 		}()
 	}
 }
+
+// A map finds a key of an interface type again: nil, and what it points to may change.
+func TestNewMap(t *testing.T) {
+	m := NewMap[any, int]()
+	x, c, none := new(int), make(chan int, 1), (*int)(nil)
+	keys := []any{nil, none, x, c, "a", [2]any{x, nil}, struct{ p *int }{x}}
+	for i, k := range keys {
+		m.Store(k, i)
+	}
+	*x = 1
+	c <- 1
+	for i, k := range keys {
+		if got, ok := m.Load(k); !ok || got != i {
+			t.Errorf("%T: %d, %t, want %d", k, got, ok, i)
+		}
+	}
+}
