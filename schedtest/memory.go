@@ -24,12 +24,15 @@ var memoryChecks = []check{
 // for reuse.
 func allocations(t *testing.T, what string, run func()) {
 	t.Helper()
-	for range 2000 {
-		run()
-	}
 	// Not testing.AllocsPerRun: it rounds down, and one task in two would pass. The
 	// runtime itself allocates now and then.
-	const runs = 5000
+	warm, runs := 2000, 5000
+	if race.Enabled && testing.Short() {
+		warm, runs = 400, 1000
+	}
+	for range warm {
+		run()
+	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range runs {
@@ -38,7 +41,7 @@ func allocations(t *testing.T, what string, run func()) {
 	runtime.ReadMemStats(&after)
 	most := uint64(runs / 50)
 	if race.Enabled {
-		most = runs / 2 // sync.Pool then drops some of what it is given
+		most = uint64(runs / 2) // sync.Pool then drops some of what it is given
 	}
 	if n := after.Mallocs - before.Mallocs; n > most {
 		t.Errorf("%s: %d allocations in %d runs, want 0", what, n, runs)

@@ -225,9 +225,11 @@ func tenants(n int) []string {
 }
 
 // reps reduces the number of iterations with -short and under the race
-// detector.
+// detector, and most with both.
 func reps(n int) int {
 	switch {
+	case testing.Short() && race.Enabled:
+		n /= 30
 	case testing.Short():
 		n /= 10
 	case race.Enabled:
