@@ -37,6 +37,7 @@ func pair(t *testing.T, binary string) (primary, replica *process) {
 // A replica takes over, without the last writes of its primary: members of which it knows all must not get slots that those have of
 // which it does not.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	for _, binary := range []string{"redis-server", "valkey-server"} {
 		t.Run(binary, func(t *testing.T) {
 			primary, replica := pair(t, binary)

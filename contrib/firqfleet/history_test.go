@@ -33,6 +33,7 @@ func rounds(short int) int {
 //
 //	FIRQ_FLEET_HISTORY=400 go test -run TestHistory -v -timeout 30m ./contrib/firqfleet
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	for _, binary := range []string{"redis-server", "valkey-server"} {
 		t.Run(binary, func(t *testing.T) {
 			if binary != "redis-server" && os.Getenv(historyEnv) == "" {

@@ -229,6 +229,7 @@ func TestEndedOnTheWay(t *testing.T) {
 
 // What is released while a join is under way was said to be here, and goes back afterwards.
 func TestReleasedWhileJoining(t *testing.T) {
+	t.Parallel()
 	addr, n := addr(t, "redis-server"), name()
 	net := newProxy(t, addr)
 	a := join(t, "", 2, Config{Client: client(t, net.addr()), Name: n, Lease: 3 * time.Second})
@@ -256,6 +257,7 @@ func TestReleasedWhileJoining(t *testing.T) {
 // A process that never was a member and is the first on a server that has lost its data gets slots that others have; once those have
 // said so, nothing is given out until enough is back.
 func TestStrangerFirst(t *testing.T) {
+	t.Parallel()
 	addr, n := addr(t, "redis-server"), name()
 	a := join(t, addr, 2, Config{Name: n, Lease: 2 * time.Second})
 	out := get(t, a, "x", gate.Request{})
@@ -324,6 +326,7 @@ func TestOlderData(t *testing.T) {
 
 // Turns whose push was lost come with the next answer.
 func TestLostPush(t *testing.T) {
+	t.Parallel()
 	addr, n := addr(t, "redis-server"), name()
 	a, b := join(t, addr, 1, Config{Name: n}), join(t, addr, 1, Config{Name: n})
 	_ = b.pushes.Unsubscribe(bounded(t))

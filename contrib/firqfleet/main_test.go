@@ -2,6 +2,7 @@ package firqfleet
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -28,6 +29,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(memberEnv) != "" {
 		memberMain()
 		return
+	}
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = flag.Set("test.parallel", "8") // most of them wait
 	}
 	code := m.Run()
 	for _, p := range shared {
@@ -143,12 +148,26 @@ func addr(t testing.TB, binary string) string {
 	return p.addr()
 }
 
-// each runs a test on an embedded server, on Redis and on Valkey.
+// each runs a test on an embedded server, on Redis and on Valkey; short, only on Redis where there is Redis, else on
+// the embedded server.
 func each(t *testing.T, f func(t *testing.T, addr string)) {
 	t.Helper()
-	t.Run("embedded", func(t *testing.T) { f(t, mini(t)) })
+	t.Parallel()
+	_, missing := exec.LookPath("redis-server")
+	if !testing.Short() || missing != nil {
+		t.Run("embedded", func(t *testing.T) {
+			t.Parallel()
+			f(t, mini(t))
+		})
+	}
 	for _, binary := range []string{"redis-server", "valkey-server"} {
-		t.Run(binary, func(t *testing.T) { f(t, addr(t, binary)) })
+		if testing.Short() && binary == "valkey-server" {
+			continue
+		}
+		t.Run(binary, func(t *testing.T) {
+			t.Parallel()
+			f(t, addr(t, binary))
+		})
 	}
 }
 

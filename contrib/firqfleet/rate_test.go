@@ -235,6 +235,7 @@ func TestRateAsksSeldom(t *testing.T) {
 }
 
 func TestRateDown(t *testing.T) {
+	t.Parallel()
 	ctx := bounded(t)
 	for _, down := range []Down{Wait, Share, Refuse} {
 		r := newRate(t, "", RateConfig{Client: client(t, "127.0.0.1:1"), Limit: slow, Down: down})
