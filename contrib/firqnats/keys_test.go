@@ -66,6 +66,7 @@ func TestKeys(t *testing.T) {
 
 // A list of actors whose keys are long takes several messages.
 func TestActorsWithLongKeys(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	host := join(t, o)
 	k := kind(t, host)

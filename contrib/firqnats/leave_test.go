@@ -56,6 +56,7 @@ var unending = map[string]func(t *testing.T, o Options, open chan struct{}) *tes
 
 // Leave ends when its ctx does, whatever the user's code does: what is left is killed, and goes on elsewhere.
 func TestLeaveEndsFirst(t *testing.T) {
+	t.Parallel()
 	for name, begin := range unending {
 		t.Run(name, func(t *testing.T) {
 			o, open, ctx := options(t), make(chan struct{}), bounded(t)

@@ -160,6 +160,7 @@ func TestZombie(t *testing.T) {
 func TestServerAway(t *testing.T) {
 	dir := t.TempDir()
 	srv := must(embedded.Start(embedded.Options{Dir: dir, Port: -1}))(t)
+	t.Cleanup(func() { srv.Close() }) // the one that is last, after the nodes have left
 	var port int
 	if _, err := fmt.Sscanf(srv.URL()[len("nats://127.0.0.1:"):], "%d", &port); err != nil {
 		t.Fatal(err)
@@ -197,7 +198,6 @@ func TestServerAway(t *testing.T) {
 	}
 	_ = nap(ctx, 2*o.Lease)
 	srv = must(embedded.Start(embedded.Options{Dir: dir, Port: port}))(t)
-	t.Cleanup(srv.Close)
 	for i := range 20 {
 		if got, err := keep.Call(ctx, ka.Ref(fmt.Sprint(i)), 1); got != 2 || err != nil {
 			t.Errorf("%d: %d, %v", i, got, err)

@@ -168,6 +168,7 @@ func TestUnknownFrames(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	a := join(t, o)
 	type text struct{ st *State[string] }
@@ -399,6 +400,7 @@ func TestNoNode(t *testing.T) {
 }
 
 func TestMembers(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	o.Name = "one"
 	a := join(t, o)

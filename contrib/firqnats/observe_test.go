@@ -90,6 +90,7 @@ func TestObserver(t *testing.T) {
 
 // A node that died without a word leaves its record, and those of its actors, until others see it.
 func TestObserverSeesDeath(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	o.Place = Local
 	a := join(t, o)
@@ -112,6 +113,7 @@ func TestObserverSeesDeath(t *testing.T) {
 // A node is drained under load: no call fails, from it or from elsewhere, none of its actors stays, and none
 // comes.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	a, b := join(t, o), join(t, o)
 	ka, kb := kind(t, a), kind(t, b)

@@ -48,6 +48,7 @@ func init() { methods = append(methods, note) }
 // What a node sends to an actor is handled in that order, though the actor moves: away from the sender, to
 // it, and as it ends and starts again.
 func TestOrderWhileMoving(t *testing.T) {
+	t.Parallel()
 	for _, own := range []bool{false, true} { // whether the sender may have the actor
 		t.Run(fmt.Sprintf("own=%v", own), func(t *testing.T) {
 			o := options(t)
@@ -193,6 +194,7 @@ func TestWindow(t *testing.T) {
 
 // A full queue refuses.
 func TestQueueFull(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	o.Timeout = 2 * patience // or some are given up before all are there
 	k := client(t, o)        // no node has the kind

@@ -43,6 +43,7 @@ func (n *testNode) noBucket(t *testing.T) {
 // The bucket is deleted: nodes rest, and say why; senders without a deadline get an error; Leave ends. Once another
 // node has made the bucket again, they are members again.
 func TestBucketDeleted(t *testing.T) {
+	t.Parallel()
 	o, log := options(t), &safeBuffer{}
 	o.Timeout, o.Logger = time.Second, slog.New(slog.NewTextHandler(log, nil))
 	n := join(t, o)

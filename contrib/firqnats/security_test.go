@@ -61,6 +61,7 @@ func user(t *testing.T, url, name string, o Options) (n *testNode, refused func(
 // With the rights of the documentation a node does all that it needs, and a sender calls the kind that it
 // may, and no other, and writes no state.
 func TestPermissions(t *testing.T) {
+	t.Parallel()
 	srv := must(server.NewServer(documented(t)))(t)
 	srv.Start()
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
