@@ -26,10 +26,14 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// one runs a test of the contract alone, on the embedded server.
+// one runs a test of the contract alone, on the embedded server; short, on Redis, if there is Redis (see onEmbedded).
 func one(t *testing.T) {
 	t.Parallel()
-	queuetest.Run(t, contract(embeddedServer(t), 1), queuetest.Options{AnyBytes: true, Only: []string{t.Name()[len("Test"):]}})
+	s := redisServer
+	if !testing.Short() || s.err != nil {
+		s = embeddedServer(t)
+	}
+	queuetest.Run(t, contract(s, 1), queuetest.Options{AnyBytes: true, Only: []string{t.Name()[len("Test"):]}})
 }
 
 // Those that hazards, planted faults and documents name.

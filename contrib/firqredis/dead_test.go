@@ -174,6 +174,9 @@ func (c *commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 // Requeue takes time in proportion to the number of ids: with its square this would take minutes.
 func TestRequeueOfMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, and with fewer ids the square would be fast, too")
+	}
 	t.Parallel()
 	redisServer.need(t)
 	q := open(t, redisServer, Config[string]{})

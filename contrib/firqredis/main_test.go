@@ -142,9 +142,9 @@ func (s *server) client(t testing.TB) redis.UniversalClient {
 	return c
 }
 
-// much is n, or less where things are slow.
+// much is n, or less where things are slow, or short.
 func (s *server) much(n int) int {
-	if s.name == "embedded" {
+	if s.name == "embedded" || testing.Short() {
 		return n / 3
 	}
 	return n
