@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq/cmd/firqbench/internal/report"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // A page of ten files is at most 1.5 MB large: of the latest commit's runs with the replays, of
@@ -15,6 +16,7 @@ import (
 // file, however many there are. Where there is no room for all, the page says what is left out,
 // and a page of that alone has it.
 func TestSize(t *testing.T) {
+	race.OneGoroutine(t)
 	const most = 1_500_000
 	paths, err := filepath.Glob("../../../../results/run-*.json")
 	if err != nil || len(paths) < 8 {
