@@ -18,9 +18,9 @@ import (
 
 // Both cores are sources, as is every firq.Scheduler.
 var (
-	_ firqotel.Source[string] = firq.Scheduler[string, int](nil)
-	_ firqotel.Source[string] = (*lockfree.Scheduler[string, int])(nil)
-	_ firqotel.Source[string] = (*baseline.Scheduler[string, int])(nil)
+	_ firqotel.Source[string] = firq.Scheduler[string, string](nil)
+	_ firqotel.Source[string] = (*lockfree.Scheduler[string, string])(nil)
+	_ firqotel.Source[string] = (*baseline.Scheduler[string, string])(nil)
 )
 
 // pipeline is a provider with a reader that collects when asked to.

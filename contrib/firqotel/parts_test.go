@@ -23,7 +23,7 @@ import (
 var (
 	_ firqotel.GateSource[string] = (*gate.Gate[string])(nil)
 	_ firqotel.TrafficSource      = (*firqhttp.Middleware)(nil)
-	_ firqotel.PoolSource         = (*worker.Pool[string, int])(nil)
+	_ firqotel.PoolSource         = (*worker.Pool[string, string])(nil)
 	_ firqotel.WatchdogSource     = (*watchdog.Watchdog)(nil)
 )
 
@@ -182,7 +182,7 @@ func TestPartsErrors(t *testing.T) {
 		"http that is nil":  second(firqotel.RegisterHTTP((*firqhttp.Middleware)(nil), none)),
 		"grpc":              second(firqotel.RegisterGRPC(nil, none)),
 		"pool":              second(firqotel.RegisterPool(nil, none)),
-		"pool that is nil":  second(firqotel.RegisterPool((*worker.Pool[int, int])(nil), none)),
+		"pool that is nil":  second(firqotel.RegisterPool((*worker.Pool[string, string])(nil), none)),
 		"redis":             second(firqotel.RegisterRedis[string, metrics.RedisStats](nil, none)),
 		"redis that is nil": second(firqotel.RegisterRedis((*metricstest.RedisSource)(nil), none)),
 		"compute":           second(firqotel.RegisterCompute[string](nil, none)),

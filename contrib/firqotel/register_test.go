@@ -192,13 +192,13 @@ func TestDeltaReader(t *testing.T) {
 func TestConcurrent(t *testing.T) {
 	for name, newScheduler := range metricstest.Cores {
 		t.Run(name, func(t *testing.T) {
-			s := newScheduler(t, firq.Config[string, int]{MaxGlobal: 64, MaxPerTenant: 16, Shards: 2, TenantIdle: time.Hour})
+			s := newScheduler(t, firq.Config[string, string]{MaxGlobal: 64, MaxPerTenant: 16, Shards: 2, TenantIdle: time.Hour})
 			p := newPipeline(t)
 			var stop atomic.Bool
 			var load, others sync.WaitGroup
 			load.Go(func() {
 				for i := 0; !stop.Load(); i++ {
-					_ = s.Enqueue(fmt.Sprint("t", i%5), firq.Task[int]{})
+					_ = s.Enqueue(fmt.Sprint("t", i%5), firq.Task[string]{})
 					if i%3 != 0 {
 						s.TryDequeue()
 					}

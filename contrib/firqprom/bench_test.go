@@ -16,12 +16,12 @@ func BenchmarkGather(b *testing.B) {
 	for _, tenants := range []int{10, 10_000} {
 		for _, native := range []bool{false, true} {
 			b.Run(fmt.Sprintf("tenants=%d/native=%v", tenants, native), func(b *testing.B) {
-				s, err := lockfree.New(firq.Config[string, int]{})
+				s, err := lockfree.New(firq.Config[string, string]{})
 				if err != nil {
 					b.Fatal(err)
 				}
 				for i := range 50_000 {
-					_ = s.Enqueue(fmt.Sprint("tenant", i%tenants), firq.Task[int]{})
+					_ = s.Enqueue(fmt.Sprint("tenant", i%tenants), firq.Task[string]{})
 					if i%2 == 0 {
 						s.TryDequeue()
 					}

@@ -20,9 +20,9 @@ import (
 
 // Both cores are sources, as is every firq.Scheduler.
 var (
-	_ firqprom.Source[string] = firq.Scheduler[string, int](nil)
-	_ firqprom.Source[string] = (*lockfree.Scheduler[string, int])(nil)
-	_ firqprom.Source[string] = (*baseline.Scheduler[string, int])(nil)
+	_ firqprom.Source[string] = firq.Scheduler[string, string](nil)
+	_ firqprom.Source[string] = (*lockfree.Scheduler[string, string])(nil)
+	_ firqprom.Source[string] = (*baseline.Scheduler[string, string])(nil)
 	_ prometheus.Collector    = (*firqprom.Collector[string])(nil)
 )
 

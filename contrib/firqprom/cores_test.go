@@ -17,13 +17,13 @@ import (
 func TestConcurrentCollect(t *testing.T) {
 	for name, newScheduler := range metricstest.Cores {
 		t.Run(name, func(t *testing.T) {
-			s := newScheduler(t, firq.Config[string, int]{MaxGlobal: 64, MaxPerTenant: 16, Shards: 2})
+			s := newScheduler(t, firq.Config[string, string]{MaxGlobal: 64, MaxPerTenant: 16, Shards: 2})
 			reg := pedantic(t, collector(t, s, firqprom.Options[string]{NativeHistogram: true}))
 			var stop atomic.Bool
 			var load, scrapes sync.WaitGroup
 			load.Go(func() {
 				for i := 0; !stop.Load(); i++ {
-					_ = s.Enqueue(fmt.Sprint("t", i%5), firq.Task[int]{})
+					_ = s.Enqueue(fmt.Sprint("t", i%5), firq.Task[string]{})
 					if i%3 != 0 {
 						s.TryDequeue()
 					}

@@ -16,7 +16,7 @@ import (
 // evicts, drops and makes wait; stuck has tasks and no consumer; closed is;
 // calm is fine.
 type fleet struct {
-	busy, calm, stuck, closed *lockfree.Scheduler[string, int]
+	busy, calm, stuck, closed *lockfree.Scheduler[string, string]
 }
 
 func (f fleet) all() map[string]firqprom.Source[string] {
@@ -34,9 +34,9 @@ func newFleet(t *testing.T) (f fleet) {
 		"evicts": {Policy: firq.DropOldest},
 		"waits":  {Policy: firq.Wait, Wait: time.Millisecond},
 	}
-	for _, s := range []**lockfree.Scheduler[string, int]{&f.busy, &f.calm, &f.stuck, &f.closed} {
+	for _, s := range []**lockfree.Scheduler[string, string]{&f.busy, &f.calm, &f.stuck, &f.closed} {
 		var err error
-		*s, err = lockfree.New(firq.Config[string, int]{
+		*s, err = lockfree.New(firq.Config[string, string]{
 			MaxGlobal: 100, MaxPerTenant: 40, MaxInFlightPerTenant: 1000, TenantIdle: time.Hour, Shards: 2,
 			BackpressureFor: func(tenant string) firq.Backpressure { return policies[tenant] },
 		})
@@ -45,9 +45,9 @@ func newFleet(t *testing.T) (f fleet) {
 		}
 		t.Cleanup(func() { _ = (*s).Close() })
 	}
-	for i := range 5 {
-		for _, s := range []*lockfree.Scheduler[string, int]{f.stuck, f.closed} {
-			if err := s.Enqueue("a", firq.Task[int]{Payload: i}); err != nil {
+	for range 5 {
+		for _, s := range []*lockfree.Scheduler[string, string]{f.stuck, f.closed} {
+			if err := s.Enqueue("a", firq.Task[string]{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -75,18 +75,18 @@ func (f fleet) load(ctx context.Context) {
 			}
 		}
 		fill := func(tenant string) {
-			for f.busy.Enqueue(tenant, firq.Task[int]{}) == nil {
+			for f.busy.Enqueue(tenant, firq.Task[string]{}) == nil {
 			}
 		}
 		fill("noisy")
 		var ticket firq.Ticket
-		_ = f.busy.Enqueue("cancels", firq.Task[int]{Ticket: &ticket})
+		_ = f.busy.Enqueue("cancels", firq.Task[string]{Ticket: &ticket})
 		ticket.Cancel()
-		_ = f.busy.Enqueue("expires", firq.Task[int]{Deadline: time.Unix(1, 0)})
-		_ = f.busy.Enqueue("evicts", firq.Task[int]{})
+		_ = f.busy.Enqueue("expires", firq.Task[string]{Deadline: time.Unix(1, 0)})
+		_ = f.busy.Enqueue("evicts", firq.Task[string]{})
 		fill("quiet")
-		_ = f.busy.Enqueue("waits", firq.Task[int]{})
-		_ = f.calm.Enqueue("a", firq.Task[int]{})
+		_ = f.busy.Enqueue("waits", firq.Task[string]{})
+		_ = f.calm.Enqueue("a", firq.Task[string]{})
 		if it, ok := f.calm.TryDequeue(); ok {
 			it.Done()
 		}

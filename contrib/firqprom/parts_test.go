@@ -25,7 +25,7 @@ import (
 var (
 	_ firqprom.GateSource[string] = (*gate.Gate[string])(nil)
 	_ firqprom.TrafficSource      = (*firqhttp.Middleware)(nil)
-	_ firqprom.PoolSource         = (*worker.Pool[string, int])(nil)
+	_ firqprom.PoolSource         = (*worker.Pool[string, string])(nil)
 	_ firqprom.WatchdogSource     = (*watchdog.Watchdog)(nil)
 )
 
@@ -420,7 +420,7 @@ func TestPartsErrors(t *testing.T) {
 			second(firqprom.NewGRPC(nil, none)), second(firqprom.NewGRPC((*metricstest.Source[gate.Traffic])(nil), none)), second(firqprom.NewGRPC(metricstest.Of(gate.Traffic{}), bad)),
 		},
 		"pool": {
-			second(firqprom.NewPool(nil, none)), second(firqprom.NewPool((*worker.Pool[int, int])(nil), none)), second(firqprom.NewPool(metricstest.Of(worker.Stats{}), bad)),
+			second(firqprom.NewPool(nil, none)), second(firqprom.NewPool((*worker.Pool[string, string])(nil), none)), second(firqprom.NewPool(metricstest.Of(worker.Stats{}), bad)),
 		},
 		"redis": {
 			second(firqprom.NewRedis[string, metrics.RedisStats](nil, none)), second(firqprom.NewRedis((*metricstest.RedisSource)(nil), none)), second(firqprom.NewRedis(&metricstest.RedisSource{}, bad)),

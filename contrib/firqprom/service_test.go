@@ -101,7 +101,7 @@ func (q *fakeQueue) tick() {
 	q.says.LeaseExpired += q.step.LeaseExpired
 }
 
-func newService(t *testing.T, stalled *lockfree.Scheduler[string, int]) *service {
+func newService(t *testing.T, stalled *lockfree.Scheduler[string, string]) *service {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	s := &service{

@@ -15,9 +15,9 @@ import (
 // come out alike must not either.
 func TestTenantNamesNotUTF8(t *testing.T) {
 	for _, newScheduler := range metricstest.Cores {
-		s := newScheduler(t, firq.Config[string, int]{})
+		s := newScheduler(t, firq.Config[string, string]{})
 		for _, tenant := range []string{"a\xff", "a\xfe", "b\n\"\\", ""} {
-			if err := s.Enqueue(tenant, firq.Task[int]{}); err != nil {
+			if err := s.Enqueue(tenant, firq.Task[string]{}); err != nil {
 				t.Fatal(err)
 			}
 			s.TryDequeue()

@@ -78,18 +78,18 @@ func (s *RedisSource) QueueTimes(ctx context.Context) (buckets []firq.Bucket, su
 }
 
 // Cores make schedulers that are closed when the test ends.
-var Cores = map[string]func(*testing.T, firq.Config[string, int]) firq.Scheduler[string, int]{
-	"lockfree": func(t *testing.T, cfg firq.Config[string, int]) firq.Scheduler[string, int] {
+var Cores = map[string]func(*testing.T, firq.Config[string, string]) firq.Scheduler[string, string]{
+	"lockfree": func(t *testing.T, cfg firq.Config[string, string]) firq.Scheduler[string, string] {
 		s, err := lockfree.New(cfg)
 		return opened(t, s, err)
 	},
-	"baseline": func(t *testing.T, cfg firq.Config[string, int]) firq.Scheduler[string, int] {
+	"baseline": func(t *testing.T, cfg firq.Config[string, string]) firq.Scheduler[string, string] {
 		s, err := baseline.New(cfg)
 		return opened(t, s, err)
 	},
 }
 
-func opened(t *testing.T, s firq.Scheduler[string, int], err error) firq.Scheduler[string, int] {
+func opened(t *testing.T, s firq.Scheduler[string, string], err error) firq.Scheduler[string, string] {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
