@@ -10,7 +10,7 @@ import (
 
 // BenchmarkTenantMemory measures what a tenant takes, the map's part included,
 // its key's bytes not: once it was served a task and is idle, and with one task
-// queued. 100,000 tenants, payload uint64.
+// queued. 100,000 tenants, payload int.
 func BenchmarkTenantMemory(b *testing.B) {
 	const tenants = 100_000
 	keys := make([]string, tenants)
@@ -19,13 +19,13 @@ func BenchmarkTenantMemory(b *testing.B) {
 	}
 	for b.Loop() {
 		before := heap()
-		s, err := New(firq.Config[string, uint64]{MaxGlobal: tenants})
+		s, err := New(firq.Config[string, int]{MaxGlobal: tenants})
 		if err != nil {
 			b.Fatal(err)
 		}
 		each := func(take bool) {
 			for _, k := range keys {
-				if err := s.Enqueue(k, firq.Task[uint64]{}); err != nil {
+				if err := s.Enqueue(k, firq.Task[int]{}); err != nil {
 					b.Fatal(err)
 				}
 				if take {
@@ -49,14 +49,14 @@ func BenchmarkTenantMemory(b *testing.B) {
 func BenchmarkTaskMemory(b *testing.B) {
 	const tenants, each = 64, 1 << 14
 	for b.Loop() {
-		s, err := New(firq.Config[int, uint64]{MaxGlobal: tenants * (each + 1)})
+		s, err := New(firq.Config[int, int]{MaxGlobal: tenants * (each + 1)})
 		if err != nil {
 			b.Fatal(err)
 		}
 		enqueue := func(n int) {
 			for range n {
 				for k := range tenants {
-					if err := s.Enqueue(k, firq.Task[uint64]{}); err != nil {
+					if err := s.Enqueue(k, firq.Task[int]{}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -21,7 +21,7 @@ func TestOrder(t *testing.T) {
 	}
 	lanes := 0
 	for run := 0; run < 24; run++ {
-		cfg := firq.Config[int, [3]int]{MaxGlobal: []int{100, 5000, 65536}[run%3], Shards: 1 + run%2}
+		cfg := firq.Config[int, load]{MaxGlobal: []int{100, 5000, 65536}[run%3], Shards: 1 + run%2}
 		if run%4 == 1 {
 			cfg.MaxPerTenant = 37
 		}
@@ -53,7 +53,7 @@ func TestOrder(t *testing.T) {
 					if err != nil {
 						return
 					}
-					p, n := it.Payload[0], it.Payload[1]
+					p, n := it.Payload.producer, it.Payload.seq
 					got[p*each+n].Add(1)
 					k := [2]int{p, it.Tenant}
 					if m, ok := last[k]; ok && m >= n {
@@ -68,7 +68,7 @@ func TestOrder(t *testing.T) {
 			go func() {
 				defer wg.Done()
 				for n := range each {
-					task := firq.Task[[3]int]{Payload: [3]int{p, n}, Cost: int64(rand.IntN(3))}
+					task := firq.Task[load]{Payload: load{producer: p, seq: n}, Cost: int64(rand.IntN(3))}
 					k := rand.IntN(tenants)
 					if mixed && rand.IntN(10) == 0 {
 						task.Deadline = time.Now().Add(time.Hour)

@@ -36,8 +36,8 @@ func BenchmarkPairBatch(b *testing.B) {
 	const batch, burst = 32, 1024
 	names := tenants()
 	each(b, fmt.Sprintf("batch=%d", batch), func(b *testing.B, s scheduler) {
-		var tasks [batch]firq.Task[uint64]
-		var items [batch]firq.Item[string, uint64]
+		var tasks [batch]firq.Task[int]
+		var items [batch]firq.Item[string, int]
 		for done := 0; done < b.N; done += burst {
 			for i := range burst / batch {
 				if _, err := s.EnqueueBatch(names[(done/batch+i)%len(names)], tasks[:]); err != nil {
@@ -58,18 +58,18 @@ func BenchmarkPairBatch(b *testing.B) {
 	})
 }
 
-type scheduler = firq.Scheduler[string, uint64]
+type scheduler = firq.Scheduler[string, int]
 
 // each runs a benchmark with each scheduler, with one shard and with two.
 func each(b *testing.B, name string, run func(b *testing.B, s scheduler)) {
-	cores := map[string]func(firq.Config[string, uint64]) (scheduler, error){
-		"lockfree": func(c firq.Config[string, uint64]) (scheduler, error) { return lockfree.New(c) },
-		"baseline": func(c firq.Config[string, uint64]) (scheduler, error) { return baseline.New(c) },
+	cores := map[string]func(firq.Config[string, int]) (scheduler, error){
+		"lockfree": func(c firq.Config[string, int]) (scheduler, error) { return lockfree.New(c) },
+		"baseline": func(c firq.Config[string, int]) (scheduler, error) { return baseline.New(c) },
 	}
 	for _, impl := range []string{"lockfree", "baseline"} {
 		for _, shards := range []int{1, 2} {
 			b.Run(fmt.Sprintf("impl=%s/shards=%d/%s", impl, shards, name), func(b *testing.B) {
-				s, err := cores[impl](firq.Config[string, uint64]{Shards: shards})
+				s, err := cores[impl](firq.Config[string, int]{Shards: shards})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -92,9 +92,9 @@ func tenants() []string {
 	return names
 }
 
-func pair(b *testing.B, s firq.Scheduler[string, uint64], names []string, flows, first, n int) {
+func pair(b *testing.B, s firq.Scheduler[string, int], names []string, flows, first, n int) {
 	for i := first; i < first+n; i++ {
-		if err := s.Enqueue(names[i%len(names)], firq.Task[uint64]{Payload: uint64(i), Flow: uint64(i / len(names) % flows)}); err != nil {
+		if err := s.Enqueue(names[i%len(names)], firq.Task[int]{Payload: i, Flow: uint64(i / len(names) % flows)}); err != nil {
 			b.Fatal(err)
 		}
 	}
