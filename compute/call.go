@@ -11,7 +11,7 @@ import (
 
 // Exec makes the result of one key. It runs with one of the server's slots, on the
 // goroutine of the call that leads, or on a separate one (Config.Detach, and refreshes in
-// the background). It may panic, or call runtime.Goexit: see PanicError.
+// the background). It may panic, or call runtime.Goexit, which ends that goroutine: see PanicError.
 //
 // Its context has the values of the call that leads, no deadline but
 // Config.ExecTimeout's, and ends when no call waits for the result any more, after

@@ -112,7 +112,8 @@ func (s *Server[T, K, V]) hash(k *Key[T, K]) uint64 { return maphash.Comparable(
 //     gate.Gate.Acquire, and ErrTooManyWaiters;
 //   - firq.ErrClosed after Shutdown or Close;
 //   - ErrCycle, if an execution makes the call and would wait for itself;
-//   - *PanicError, if the execution panicked, or called runtime.Goexit;
+//   - *PanicError, if the execution panicked, or called runtime.Goexit (on the goroutine of this call:
+//     then it ends);
 //   - firq.ErrInvalidTask if the tenant is not equal to itself (NaN), or the cost is
 //     negative; firq.ErrInvalidArgument if ctx is nil.
 //
