@@ -108,8 +108,10 @@ type Scheduler[K comparable, T any] interface {
 	SetLimit(tenant K, n int)
 	// Shutdown stops admitting and returns nil once every accepted task was delivered
 	// (or expired, or was cancelled); then Dequeue returns ErrClosed. Consumers have to
-	// go on dequeuing until then. If ctx is done first, Shutdown returns ctx.Err(), and
-	// the scheduler goes on draining; if Close is called first, it returns ErrClosed.
+	// go on dequeuing until then: an expired task counts when a call drops it, one whose
+	// tenant is at its in-flight limit upon Done. If ctx is done first, Shutdown returns
+	// ctx.Err(), and the scheduler goes on draining; if Close is called first, it returns
+	// ErrClosed.
 	Shutdown(ctx context.Context) error
 	// Close stops immediately: it wakes all waiting calls, nothing more is delivered, and
 	// queued tasks are handed to Config.OnDrop with DropClosed. A second call does
