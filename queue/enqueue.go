@@ -227,10 +227,10 @@ func (q *Queue[T]) pushOn(lane int) func([]push) {
 			}
 			res := &p.to.results[p.at]
 			switch {
+			case err != nil: // also with replies: a transaction may have made them, and its commit failed
+				res.Err = err
 			case i < len(rs):
 				*res = rs[i]
-			case err != nil:
-				res.Err = err
 			default:
 				res.Err = fmt.Errorf("queue: push: %d replies for %d tasks", len(rs), len(ps))
 			}

@@ -92,6 +92,56 @@ func TestStrictSessions(t *testing.T) {
 	}
 }
 
+// TestCommitFails: calls whose statement has answered, and whose transaction then fails, have failed.
+func TestCommitFails(t *testing.T) {
+	t.Parallel()
+	db := migrated(t)
+	ctx := bounded(t)
+	if _, err := db.Exec(ctx, `create function fails() returns trigger language plpgsql as $$ begin raise 'no'; end $$;
+		create constraint trigger fails after insert or delete or update on firq.task deferrable initially deferred for each row execute function fails();
+		alter table firq.task disable trigger fails`); err != nil {
+		t.Fatal(err)
+	}
+	for _, level := range []string{"read committed", "repeatable read"} { // at the second one the engine begins a transaction
+		t.Run(level, func(t *testing.T) {
+			config := db.Config()
+			config.ConnConfig.RuntimeParams["default_transaction_isolation"] = level
+			own := must[*pgxpool.Pool](t)(pgxpool.NewWithConfig(ctx, config))
+			t.Cleanup(own.Close)
+			q := open(t, Config[string]{DB: own, Name: level})
+			must[[]Result](t)(q.EnqueueBatch(ctx, make([]Task[string], 3)))
+			its := must[[]*Item[string]](t)(q.DequeueBatch(ctx, 3))
+			if _, err := db.Exec(ctx, "alter table firq.task enable trigger fails"); err != nil {
+				t.Fatal(err)
+			}
+			if id, err := q.Enqueue(ctx, Task[string]{}); err == nil {
+				t.Error("Enqueue:", id)
+			}
+			if rs, err := q.EnqueueBatch(ctx, make([]Task[string], 2)); err == nil {
+				t.Error("EnqueueBatch:", rs)
+			}
+			if err := q.Ack(ctx, its[0]); err == nil {
+				t.Error("Ack")
+			}
+			if err := q.Nack(ctx, its[1], Retry{}); err == nil {
+				t.Error("Nack")
+			}
+			if err := q.Release(ctx, its[2]); err == nil {
+				t.Error("Release")
+			}
+			if _, err := db.Exec(ctx, "alter table firq.task disable trigger fails"); err != nil {
+				t.Fatal(err)
+			}
+			if s := must[Stats](t)(q.Stats(ctx)); s.Enqueued != 3 || s.InFlight != 3 {
+				t.Errorf("%+v", s)
+			}
+			if err := q.Ack(ctx, its...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestSchedules: each due time fires once, whichever process runs schedules, under a limit that refuses others, and none is fired whose time has moved.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
