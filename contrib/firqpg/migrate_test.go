@@ -69,6 +69,10 @@ func TestMigrationSQL(t *testing.T) {
 	if _, err := db.Exec(ctx, text); err != nil {
 		t.Fatal(err)
 	}
+	quoted := must[string](t)(MigrationSQL("quoted", 0)) // a function that is made of another one's text
+	if _, err := db.Exec(ctx, "set quote_all_identifiers = on; "+quoted+"reset quote_all_identifiers"); err != nil {
+		t.Fatal(err)
+	}
 	q := open(t, Config[string]{DB: db, Schema: "own"})
 	must[string](t)(q.Enqueue(ctx, Task[string]{}))
 	if text, err := MigrationSQL("own", Version); text != "" || err != nil {

@@ -105,7 +105,7 @@ func TestMuchToApply(t *testing.T) {
 	}
 }
 
-// TestMuchToClip: what was brought in is removed a part at a time, and all of it.
+// TestMuchToClip: what was brought in is removed a part at a time, and all of it; what stays is not read.
 func TestMuchToClip(t *testing.T) {
 	t.Parallel()
 	_, db := queueOf(t, Config[string]{})
@@ -115,11 +115,30 @@ func TestMuchToClip(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := "1"
+	before := n
 	for _, want := range []int{19_900, 100, 100} { // a part ends with a transaction; the last one has not been brought in
-		var left int
-		if err := db.QueryRow(ctx, "select firq.clip(99, $1::text::xid8, '1200')::text", from).Scan(&from); err != nil {
+		var left, was, read int
+		tx := begin(t, db, pgx.TxOptions{})
+		if _, err := tx.Exec(ctx, "set local enable_seqscan = off; set local enable_bitmapscan = off; set local plan_cache_mode = force_generic_plan"); err != nil { // as where it is called
 			t.Fatal(err)
 		}
+		fetched := "select coalesce(max(idx_tup_fetch), 0) from pg_stat_xact_user_tables where schemaname = 'firq' and relname = 'log'"
+		if err := tx.QueryRow(ctx, fetched).Scan(&was); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.QueryRow(ctx, "select firq.clip(99, $1::text::xid8, '1200')::text", from).Scan(&from); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.QueryRow(ctx, fetched).Scan(&read); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if most := before - want + min(before, 100_001); read-was > most { // what is removed, and how far that goes
+			t.Errorf("%d rows were read, want at most %d", read-was, most)
+		}
+		before = want
 		if err := db.QueryRow(ctx, "select count(*) from firq.log where queue = 99").Scan(&left); err != nil || left != want {
 			t.Errorf("%d left, want %d, %v", left, want, err)
 		}

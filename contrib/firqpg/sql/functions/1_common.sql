@@ -93,13 +93,13 @@ begin
   -- that the queue has in it, for each pop, with what a held snapshot keeps. offset 0: the subquery stays one.
   with l as materialized (
     select tenant, kind, sum(n)::int n, min(low) low, sum(charge) charge, max(w) w from (
-    select * from @.log where queue = q and xid >= pg_snapshot_xmax(was) and xid < pg_snapshot_xmax(cur) and pg_visible_in_snapshot(xid, cur)
+    select tenant, kind, n, low, charge, w from @.log where queue = q and xid >= pg_snapshot_xmax(was) and xid < pg_snapshot_xmax(cur) and pg_visible_in_snapshot(xid, cur)
     union all
-    select x.* from pg_snapshot_xip(was) i cross join lateral (select * from @.log where queue = q and xid = i offset 0) x where pg_visible_in_snapshot(i, cur)
+    select x.* from pg_snapshot_xip(was) i cross join lateral (select tenant, kind, n, low, charge, w from @.log where queue = q and xid = i offset 0) x where pg_visible_in_snapshot(i, cur)
     union all
-    select * from @.log where acks and queue = -q and xid >= pg_snapshot_xmax(awas) and xid < pg_snapshot_xmax(cur) and pg_visible_in_snapshot(xid, cur)
+    select tenant, kind, n, low, charge, w from @.log where acks and queue = -q and xid >= pg_snapshot_xmax(awas) and xid < pg_snapshot_xmax(cur) and pg_visible_in_snapshot(xid, cur)
     union all
-    select x.* from pg_snapshot_xip(awas) i cross join lateral (select * from @.log where queue = -q and xid = i offset 0) x where acks and pg_visible_in_snapshot(i, cur)
+    select x.* from pg_snapshot_xip(awas) i cross join lateral (select tenant, kind, n, low, charge, w from @.log where queue = -q and xid = i offset 0) x where acks and pg_visible_in_snapshot(i, cur)
     ) y group by tenant, kind
   ), a as materialized (
     select l.tenant, sum(case when kind in (1, 4, 7) then l.n else 0 end) dn, sum(case when kind in (2, 5) then l.n else 0 end) dz,

@@ -42,7 +42,7 @@ end $$;
 
 -- push_alone is push by itself, not in a user's transaction. Calls share it: one task whose ID, or unique key, an open transaction has must not hold up
 -- the others for long.
-do $copy$ begin execute replace(pg_get_functiondef('@.push'::regproc), '.push(', '.push_alone('); end $copy$;
+do $copy$ begin execute regexp_replace(pg_get_functiondef('@.push'::regproc), '[.]"?push"?[(]', '.push_alone('); end $copy$; -- quote_all_identifiers may be on
 alter function @.push_alone set lock_timeout = '1s';
 
 -- push_checked is push where there are limits or unique keys.

@@ -179,6 +179,7 @@ create or replace function @.clip(q int, since xid8, til xid8) returns xid8 lang
 declare x xid8;
 begin
   select xid into x from @.log where queue = q and xid >= since order by xid offset 100000 limit 1;
-  delete from @.log where queue = q and xid >= since and xid < til and (x is null or xid <= x);
-  return greatest(since, least(til, x));
+  x := least(x, til); -- a bound of the index scan: as "x is null or ..." it would be a filter, and each call would read all that is left
+  delete from @.log where queue = q and xid >= since and xid < til and xid <= x;
+  return greatest(since, x);
 end $$;
