@@ -134,9 +134,8 @@ func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, lacks lack) {
 			lacks = ofCredits // another producer was first
 		}
 		t.giveBack(n - got)
-		if s.life.State() == serve.Draining {
-			s.drainCheck() // the credits went home after Shutdown had looked
-		}
+		// The tenant has a queued task until its lane is closed, which waits for the marks: a Shutdown that had looked before
+		// these credits went home looks again when that task leaves.
 	}
 	return got, lacks
 }

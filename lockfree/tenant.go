@@ -162,10 +162,9 @@ func (t *tenant[K, T]) pay() {
 func (t *tenant[K, T]) giveBack(n int) {
 	failpoint.At("give back")
 	// Before: the places are this call's. After: any call may take them. The Add needs no loop: it changes
-	// only the room, which has its sign at the top, so no carry reaches bits that another call's CAS changes. First the
-	// place, then the look for waiters: a producer that waits announces itself first, and looks then.
+	// only the room, which has its sign at the top, so no carry reaches bits that another call's CAS changes. No producer
+	// waits for them: one that finds places in the hands of calls is not sure (takeLocked), and looks again.
 	t.word.Add(uint64(n) * uint64(oneRoom))
-	t.shard.s.shared.Waiters.Released(t.Key, n)
 }
 
 // setLimit changes how many tasks the tenant may have, and returns by how much that has risen.

@@ -134,10 +134,9 @@ func (s *Shard[K, T]) ForgetLongest(forget func(*Tenant[K, T]) bool) bool {
 // forget forgets an idle tenant, unless forget refuses.
 func (s *Shard[K, T]) forget(t *Tenant[K, T], forget func(*Tenant[K, T]) bool) bool {
 	// First, so that Shared.publishedTenants never exceeds the tenants that are registered.
-	s.unpublishTenants(1)
+	s.unpublishTenant()
 	if !forget(t) {
-		s.unpublishTenants(-1)
-		return false
+		return false // PublishIdle, at the end of this hold, counts it again
 	}
 	s.Queue.Retire(&t.Tenant)
 	if t.delivered&isIdle != 0 {
@@ -152,10 +151,10 @@ func (s *Shard[K, T]) forget(t *Tenant[K, T], forget func(*Tenant[K, T]) bool) b
 	return true
 }
 
-func (s *Shard[K, T]) unpublishTenants(n int) {
+func (s *Shard[K, T]) unpublishTenant() {
 	if s.bounded {
-		s.shared.publishedTenants.Add(-int64(n))
-		s.publishedTenants -= n
+		s.shared.publishedTenants.Add(-1)
+		s.publishedTenants--
 	}
 }
 

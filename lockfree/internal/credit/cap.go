@@ -29,7 +29,7 @@ func (p *Pool) SetCap(n int) (risen int) {
 	switch debt := int(p.debt.Load()); {
 	case risen >= 0:
 		paid := min(risen, debt)
-		// The debt first: the new credits exist from the Add on, after which any call may take them.
+		// In either order: where there was a debt the stripes are shut, until payDebt opens them.
 		p.debt.Store(int64(debt - paid))
 		failpoint.At("credit debt")
 		p.stripes[0].word.Add(version + uint64(risen-paid))
@@ -41,6 +41,7 @@ func (p *Pool) SetCap(n int) (risen int) {
 			p.shut(missing)
 		}
 	}
+	failpoint.At("credit cap")
 	p.cap.Store(int64(n))
 	p.payDebt()
 	return risen
