@@ -184,6 +184,7 @@ func (s *Scheduler[K, T]) afterHold(drops *serve.Drops[K, T], served []firq.Item
 func (sh *shard[K, T]) publishDue() {
 	// Only the holder writes it. Pairs with the Loads of surelyFull and nothingExpired.
 	if due := sh.Queue.NextDue(); due != sh.due.Load() {
+		failpoint.At("due")
 		sh.due.Store(due)
 	}
 }

@@ -201,6 +201,7 @@ func (sh *shard[K, T]) openIfBusy(t *tenant[K, T], now int64) {
 		// Before: the lane and its slots are the holder's. After: free slots are producers', from this tail
 		// on; lane and freed, which they read next, are there already.
 		if t.cas(w, w.opened(t.head)) {
+			failpoint.At("lane opened")
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package lockfree
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -297,6 +298,38 @@ func TestLaneClosed(t *testing.T) {
 		}
 		take(t, s, 2)
 		nothing(t, s)
+	}
+}
+
+// A lane that is closed goes to another tenant, and what the engine was lent of it stays as it is.
+func TestLentAndClosed(t *testing.T) {
+	s := build(t, config{})
+	s.crowd()
+	tn := laneOf(t, s, "a", 1, 2)
+	putAll(t, tn, numbered(3, 30))
+	take(t, s, 1, 2, 3)
+	if tn.Lent() == 0 {
+		t.Fatal("nothing is lent")
+	}
+	admit(t, s, "a", task{Payload: 1, Priority: firq.PriorityHigh})
+	other := laneOf(t, s, "b", -1, -1)
+	putAll(t, other, slices.Repeat([]task{{Payload: -1}}, laneSize))
+	var got []int
+	for {
+		it, ok := s.TryDequeue()
+		if !ok {
+			break
+		}
+		if it.Tenant == "a" {
+			got = append(got, it.Payload)
+		}
+	}
+	want := []int{1}
+	for i := range 29 {
+		want = append(want, 4+i)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/core/waitq"
 )
 
 // The parts of a word do not touch each other, wherever they are.
@@ -201,4 +202,26 @@ func TestFullOfExpired(t *testing.T) {
 	tn.shard.unlock()
 	admit(t, s, "a", task{Payload: 2})
 	take(t, s, 2)
+}
+
+// A tenant is forgotten while a producer waits for a place of it, and is back with more room: the producer is woken.
+func TestBackWithMoreRoom(t *testing.T) {
+	limit := 1
+	s := build(t, config{MaxTenants: 1, MaxPerTenantFor: func(string) int { return limit }})
+	admit(t, s, "a", task{Payload: 1})
+	var first, second waitq.Waiter[string]
+	s.shared.Waiters.Enter(&first, "a", waitq.Tenant)
+	s.shared.Waiters.Enter(&second, "a", waitq.Tenant)
+	take(t, s, 1) // wakes the first, which has not come yet
+	admit(t, s, "b", task{Payload: 2})
+	take(t, s, 2)
+	if _, known := s.tenants.Load("a"); known {
+		t.Fatal("the tenant is not forgotten: this test shows nothing")
+	}
+	limit = 3
+	admit(t, s, "a", task{Payload: 3})
+	if s.shared.Waiters.Waiting() {
+		t.Error("the second waits beside a free place")
+	}
+	take(t, s, 3)
 }

@@ -179,6 +179,33 @@ func TestReadyBeforeFree(t *testing.T) {
 	}
 }
 
+// TestDueBeforeFree: a producer comes when the holder has taken in a task that has expired, and is about to let producers
+// know of it. It is not refused: the new task replaces that one.
+func TestDueBeforeFree(t *testing.T) {
+	s := build(t, config{MaxGlobal: 1})
+	known(t, s, "a")
+	s.crowd()
+	admit(t, s, "a", task{Payload: 1, Deadline: past()})
+	var w *windows
+	var admitted <-chan error
+	w = openWindows(t, map[string]func(){"due": func() {
+		admitted = start(func() error { return s.Enqueue("b", task{Payload: 2}) })
+		select {
+		case err := <-admitted:
+			t.Errorf("Enqueue returns %v while a shard's holder has an expired task", err)
+		case <-w.stuck: // it waits for the lock
+		}
+	}})
+	touch(s)
+	if t.Failed() {
+		return
+	}
+	if err := result(t, "Enqueue", admitted); err != nil {
+		t.Fatal(err)
+	}
+	take(t, s, 2)
+}
+
 // TestPutAfterWhatCameBefore: a task that is put under the lock comes after those that were in the ring when it
 // got its credit.
 func TestPutAfterWhatCameBefore(t *testing.T) {
@@ -223,4 +250,73 @@ func TestLimitTakesNoLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	take(t, s, 1, 2, 3)
+}
+
+// TestCloseWhileRingIsFull: a task has its place and its credit, and finds the ring full. The scheduler is closed before
+// its producer has the lock: the task is dropped all the same.
+func TestCloseWhileRingIsFull(t *testing.T) {
+	dropped := 0
+	s := build(t, config{OnDrop: func(string, int, firq.DropReason) { dropped++ }})
+	known(t, s, "a")
+	known(t, s, "b")
+	s.crowd()
+	n := len(s.shards[0].ring.slots)
+	for i := range n {
+		admit(t, s, string(rune('a'+i%2)), task{})
+	}
+	openWindows(t, map[string]func(){"lock": func() { s.Close() }})
+	admit(t, s, "a", task{})
+	if dropped != n+1 {
+		t.Errorf("%d of %d tasks were dropped", dropped, n+1)
+	}
+}
+
+// TestTicketWithoutCredit: another call takes the last credit when a task has its place and its ticket. The task is
+// refused, and its ticket is free.
+func TestTicketWithoutCredit(t *testing.T) {
+	s := build(t, config{MaxGlobal: 1})
+	openWindows(t, map[string]func(){"credit": func() { s.credit.TakeAt(0, 1) }})
+	var ticket firq.Ticket
+	if err := s.Enqueue("a", task{Ticket: &ticket}); err != firq.ErrGlobalFull {
+		t.Fatal(err)
+	}
+	s.credit.Give(1)
+	admit(t, s, "a", task{Payload: 1, Ticket: &ticket})
+	take(t, s, 1)
+}
+
+// TestLimitOfNewTenant: a call makes a tenant, by the limit for all that was there before. Until it has given the tenant
+// the new one, no SetMaxPerTenant has returned.
+func TestLimitOfNewTenant(t *testing.T) {
+	s := build(t, config{MaxPerTenant: 3})
+	s.crowd()
+	var w *windows
+	var set <-chan bool
+	returned := false
+	w = openWindows(t, map[string]func(){
+		"credit": func() {
+			set = start(func() bool { s.SetMaxPerTenant(1); return true })
+			select {
+			case returned = <-set:
+			case <-w.stuck: // it waits for the lock
+			}
+		},
+		"pay": func() {
+			if !returned {
+				return
+			}
+			second := start(func() error { return s.Enqueue("a", task{Payload: 2}) })
+			select {
+			case err := <-second:
+				t.Errorf("Enqueue of a second task, after SetMaxPerTenant(1) has returned: %v", err)
+			case <-w.stuck:
+			}
+		},
+	})
+	admit(t, s, "a", task{Payload: 1})
+	if !returned {
+		result(t, "SetMaxPerTenant", set)
+	}
+	refuse(t, s, "a", firq.ErrTenantFull)
+	take(t, s, 1)
 }

@@ -12,6 +12,7 @@ import (
 var shutdownLeftChecks = []check{
 	{name: "what is left expires", run: shutdownExpires},
 	{name: "what is left is cancelled", run: shutdownCancelled},
+	{name: "what is left is cancelled, and OnDrop panics", run: shutdownPanics},
 	{name: "waits for a blocked tenant's backlog", run: shutdownBlocked},
 }
 
@@ -47,6 +48,19 @@ func shutdownCancelled(t *testing.T, newSched maker) {
 		gets(t, stopped, "the backlog was cancelled", nil)
 		ended(t, s)
 	}
+}
+
+func shutdownPanics(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{OnDrop: func(string, int, firq.DropReason) { panic("OnDrop") }})
+	var tk firq.Ticket
+	admit(t, s, "a", task{Ticket: &tk})
+	stopped := shutting(t, s, patient(t))
+	func() {
+		defer func() { _ = recover() }()
+		tk.Cancel()
+	}()
+	gets(t, stopped, "the backlog was cancelled", nil)
+	ended(t, s)
 }
 
 func shutdownBlocked(t *testing.T, newSched maker) {

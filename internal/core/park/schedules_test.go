@@ -120,6 +120,13 @@ func TestSchedules(t *testing.T) {
 			sc.Go("b", sc.produce)
 			sc.end("consumer")
 		}},
+		// The sleeper that a producer saw has left; another consumer comes instead.
+		"a wake-up that finds no sleeper": {3, func(sc *scene) {
+			sc.Go("wakes", func() { sc.p.wakeOne() })
+			sc.Go("consumer", func() { sc.consume(1) })
+			sc.Go("producer", sc.produce)
+			sc.end("consumer")
+		}},
 		"one is cancelled": {2, func(sc *scene) {
 			ctx, cancel := context.WithCancel(context.Background())
 			sc.Go("patient", func() { sc.consume(1) })

@@ -187,10 +187,11 @@ func (q *Queue[K]) Released(tenant K, n int) {
 	}
 	failpoint.At("R released")
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.wakeList(&q.global, n)
 	q.wakeList(q.tenants[tenant], n)
 	q.wakeList(&q.threshold, int(q.waiting.Load()))
+	q.mu.Unlock()
+	failpoint.At("R told") // a producer that runs from here on finds the capacity
 }
 
 // GlobalRaised is called after n more tasks may be queued ([R2]).

@@ -110,6 +110,14 @@ var waiting = map[string]program{
 		st.Run()
 		st.awake("waits", "consumer")
 	}},
+	"a place that a batch leaves": {2, func(st *stage) {
+		st.build(config{MaxGlobal: 1})
+		st.queue("a", 1)
+		st.Go("waits", func() { st.wait(context.Background(), "b", 2) })
+		st.Go("consumer", func() { st.tryBatch() })
+		st.Run()
+		st.awake("waits", "consumer")
+	}},
 	"the tenant's place for a waiting producer": {3, func(st *stage) {
 		st.build(config{MaxPerTenant: 1})
 		st.queue("a", 1)

@@ -279,6 +279,7 @@ func (p *Pool) Bring(hint int) {
 		p.moving.Add(1) // before the credits leave; see refill
 		got := from.take(int(has(from.word.Load())+1) / 2)
 		if got > 0 {
+			failpoint.At("credit arrive")
 			own.word.Add(version + uint64(got))
 		}
 		p.moving.Add(-1)

@@ -5,6 +5,7 @@ package credit
 import (
 	"testing"
 
+	"github.com/firq-go/firq/internal/core/cpu"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 	"github.com/firq-go/firq/internal/proof/interleave"
 )
@@ -78,6 +79,16 @@ func TestSchedules(t *testing.T) {
 			sc.Run()
 			if none {
 				sc.Errorf("none left, with one out of two")
+			}
+		}},
+		"none, while a credit is brought": {3, 1, func(sc *scene) {
+			none := false
+			sc.Go("idle", func() {})
+			sc.Go("bringer", func() { sc.p.Bring(cpu.Hint()) })
+			sc.Go("asker", func() { none = sc.p.None() })
+			sc.Run()
+			if none {
+				sc.Errorf("none left, with one out of one")
 			}
 		}},
 		"two take, while a credit moves": {4, 2, func(sc *scene) {
@@ -191,6 +202,17 @@ func TestSchedulesCap(t *testing.T) {
 			sc.Go("asker", func() {
 				if _, out, sure := sc.p.look(); sure && out != 2 {
 					sc.Errorf("%d are out, of two", out)
+				}
+			})
+			sc.Run()
+		}},
+		// The new credits are there before the capacity is.
+		"home, while the capacity rises": {2, 1, func(sc *scene) {
+			sc.must("first")
+			sc.Go("setter", func() { sc.p.SetCap(3) })
+			sc.Go("asker", func() {
+				if sc.p.Home() {
+					sc.Errorf("home, with one out")
 				}
 			})
 			sc.Run()
