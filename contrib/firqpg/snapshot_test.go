@@ -3,6 +3,7 @@ package firqpg
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -28,6 +29,7 @@ func TestHeldSnapshot(t *testing.T) {
 	if _, err := tx.Exec(ctx, "select pg_current_xact_id()"); err != nil {
 		t.Fatal(err)
 	}
+	const upkeepPages = 300            // at most, that Maintain reads
 	pages := func(call func()) int64 { // that a call reads
 		count := func() (n int64) {
 			if _, err := db.Exec(ctx, "select pg_stat_force_next_flush()"); err != nil {
@@ -61,9 +63,11 @@ func TestHeldSnapshot(t *testing.T) {
 	tasks(100) // the catalog is read
 	first := pages(func() { tasks(1000) })
 	tasks(4000)
+	begun := time.Now()
 	last := pages(func() { tasks(1000) })
+	upkeep := int64(time.Since(begun)/time.Second+1) * upkeepPages // each second a pop does it: more often on a busy machine
 	t.Logf("%.1f pages per task, and %.1f after 5,000 more", float64(first)/1000, float64(last)/1000)
-	if last > first*11/10 {
+	if last > first*11/10+upkeep {
 		t.Errorf("%d pages for 1,000 tasks, and %d after 5,000 more", first, last)
 	}
 	for range 2 { // the first finds that nothing is leased; then no lease is read that was acked, though it would end later
@@ -73,7 +77,7 @@ func TestHeldSnapshot(t *testing.T) {
 			}
 		})
 	}
-	if t.Logf("%d pages for Maintain", last); last > 300 {
+	if t.Logf("%d pages for Maintain", last); last > upkeepPages {
 		t.Errorf("%d pages for Maintain after 6,000 tasks", last)
 	}
 }
