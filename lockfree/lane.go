@@ -21,7 +21,6 @@ import (
 // ring.
 type lane[T any] struct {
 	next  *lane[T] // in shard.freeLanes
-	head  uint32   // of the tenant that had it last: marks of older tickets are in its slots
 	slots [laneSize]drr.Slot[T]
 }
 
@@ -43,18 +42,19 @@ func lanesFor(payload int) int {
 	return min(1024, 1<<24/(laneSize*(payload+16)))
 }
 
-func markOf(ticket uint32) uint32 { return ticket | 1<<31 }
-
 func (l *lane[T]) at(ticket uint32) *drr.Slot[T] { return &l.slots[ticket%laneSize] }
 
-// written waits until the producer of a ticket, which is pinned, has written its slot.
-func (l *lane[T]) written(ticket uint32) *drr.Slot[T] {
+// written waits until the producer that has drawn tickets from one on, and is pinned, has written their
+// slots, and returns how many they are.
+func (l *lane[T]) written(ticket uint32) (n int) {
 	s := l.at(ticket)
-	// Before: the producer may be writing the slot. After: it is the holder's. Pairs with the Store in put.
-	for i := 0; atomic.LoadUint32(&s.Mark) != markOf(ticket); i++ {
+	for i := 0; ; i++ {
+		// Before: the producer may be writing the slots. After: they are the holder's. Pairs with the Store in put.
+		if n = int(atomic.LoadUint32(&s.Mark)); n > 0 {
+			return n
+		}
 		spin(i, "lane mark")
 	}
-	return s
 }
 
 // enterLane writes plain tasks into the tenant's lane, as many as there is room for, and returns how
@@ -93,7 +93,7 @@ const (
 	ofCredits      // the own stripe has none
 )
 
-// put is enterLane that does not wait. Between the tickets and the last mark the goroutine is pinned:
+// put is enterLane that does not wait. Between the tickets and the mark the goroutine is pinned:
 // nothing in there may block or yield.
 func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, lacks lack) {
 	s := t.shard.s
@@ -122,12 +122,13 @@ func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, lacks lack) {
 		if slot.Cost = 0; i < got { // else void
 			slot.Cost, slot.Enqueued, slot.Payload = uint32(max(ts[i].Cost, 1)), now, ts[i].Payload
 		}
-		failpoint.At("lane mark")
-		// Before: the slot is this producer's, and the holder, if it has seen the ticket, waits. After: the
-		// slot is the holder's, with the task, its place and its credit; if it is void, with nothing.
-		atomic.StoreUint32(&slot.Mark, markOf(at))
 		at = after(at)
 	}
+	failpoint.At("lane mark")
+	// Before: the slots are this producer's, and the holder, if it has seen the tickets, waits. After: they
+	// are the holder's, each with its task, place and credit; if it is void, with nothing. One mark for all,
+	// as they were drawn in one step.
+	atomic.StoreUint32(&lane.at(w.tail()).Mark, uint32(n))
 	cpu.Unpin()
 	if got < n {
 		if got == 0 {
@@ -188,9 +189,7 @@ func (sh *shard[K, T]) openIfBusy(t *tenant[K, T], now int64) {
 	} else {
 		sh.freeLanes, l.next = l.next, nil
 	}
-	// Tickets go on where the lane's last tenant stopped: the marks that are in its slots are all older.
-	t.head = l.head
-	t.freed.Store(t.head)
+	t.freed.Store(t.head) // tickets go on where the tenant's last lane stopped; a free lane has no marks
 	t.lane.Store(l)
 	t.laned = hasLane
 	t.laneIndex = int32(len(sh.withLane))
@@ -225,7 +224,7 @@ func (sh *shard[K, T]) closeLane(t *tenant[K, T]) bool {
 	l := t.lane.Load()
 	t.lane.Store(nil)
 	t.laned = noLane
-	l.head, l.next, sh.freeLanes = t.head, sh.freeLanes, l
+	l.next, sh.freeLanes = sh.freeLanes, l
 	last := len(sh.withLane) - 1
 	moved := sh.withLane[last]
 	sh.withLane[t.laneIndex], moved.laneIndex = moved, t.laneIndex
@@ -237,23 +236,33 @@ func (sh *shard[K, T]) closeLane(t *tenant[K, T]) bool {
 // fetch gives the engine what the lane holds. The order matters: the lane's tail is read before
 // the ring is taken in, so that what a goroutine has sent by the ring goes before what it sent by
 // the lane after that.
-func (sh *shard[K, T]) fetch(t *tenant[K, T]) { sh.fetchTo(t, t.load().tail()) }
+func (sh *shard[K, T]) fetch(t *tenant[K, T]) { sh.fetchSome(t, laneSize) }
 
-// fetchTo is fetch up to a ticket.
-func (sh *shard[K, T]) fetchTo(t *tenant[K, T], end uint32) {
+// fetchSome is fetch of about so many tasks: none of the calls after the first one that would be more.
+func (sh *shard[K, T]) fetchSome(t *tenant[K, T], most int) {
+	tail := t.load().tail()
 	failpoint.At("fetch")
 	sh.takeIn()
 	failpoint.At("fetch lane")
 	l := t.lane.Load()
-	if l == nil || end == t.head {
+	if l == nil || tail == t.head {
 		return // closed by takeIn
 	}
-	// Before: the slots from head to end are their producers', which are writing them, or the holder's.
-	// After the loop: all the holder's.
-	n, void := between(t.head, end), 0
-	for at := t.head; at != end; at = after(at) {
-		if l.written(at).Cost == 0 {
-			void++
+	// Before: the slots from head to tail are their producers', which are writing them, or the holder's.
+	// After the loop: all to end are the holder's.
+	n, void, end := 0, 0, t.head
+	for end != tail {
+		of := l.written(end)
+		if n > 0 && n+of > most {
+			break
+		}
+		l.at(end).Mark = 0 // the next producer's to set
+		n += of
+		for ; of > 0; of-- {
+			if l.at(end).Cost == 0 {
+				void++
+			}
+			end = after(end)
 		}
 	}
 	dt := &t.Tenant.Tenant
@@ -324,11 +333,7 @@ func (sh *shard[K, T]) freeSlots(t *tenant[K, T], lent int) {
 // closes the lane.
 func (sh *shard[K, T]) ranDry(t *tenant[K, T]) {
 	for t.Len() == 0 && t.laned != noLane {
-		end := t.load().tail()
-		if between(t.head, end) > inPlace { // the others wait until these are served
-			end = (t.head + inPlace) & ticketMask
-		}
-		if sh.fetchTo(t, end); t.Len() == 0 && t.laned != noLane {
+		if sh.fetchSome(t, inPlace); t.Len() == 0 && t.laned != noLane { // the others wait until these are served
 			sh.closeLane(t)
 		}
 	}

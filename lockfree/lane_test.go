@@ -14,11 +14,14 @@ import (
 func TestLaneOrder(t *testing.T) {
 	for _, depth := range []int{2, 5, inPlace - 1, inPlace + 3, laneSize, 3 * laneSize} {
 		s := build(t, config{})
-		s.crowd()
 		sh := s.shards[0]
-		l := &lane[int]{head: ticketMask - 70}
+		l := new(lane[int])
 		sh.freeLanes = l
-		in, out := 0, 0
+		in, out := 1, 0
+		admit(t, s, "a", task{Payload: 1, Cost: 1})
+		tn, _ := s.tenants.Load("a")
+		tn.head = ticketMask - 70 // as after billions of tasks
+		s.crowd()
 		for ; in < depth; in++ {
 			admit(t, s, "a", task{Payload: in + 1, Cost: int64(in%3 + 1)})
 		}
@@ -32,21 +35,52 @@ func TestLaneOrder(t *testing.T) {
 				admit(t, s, "a", task{Payload: in + 1, Cost: int64(in%3 + 1)})
 			}
 		}
-		if l.head == ticketMask-70 && sh.freeLanes == l {
+		if tn.head == ticketMask-70 {
 			t.Fatalf("depth %d: the lane was not used", depth)
 		}
 		for ; out < in; out++ {
 			take(t, s, out+1)
 		}
 		nothing(t, s)
-		if tn, _ := s.tenants.Load("a"); tn.laned != noLane || tn.load().open() || sh.freeLanes != l {
+		if tn.laned != noLane || tn.load().open() || sh.freeLanes != l {
 			t.Fatalf("depth %d: the lane is open, with nothing in it", depth)
 		}
 		for i := range l.slots {
-			if l.slots[i].Payload != 0 {
-				t.Fatalf("depth %d: slot %d keeps %d", depth, i, l.slots[i].Payload)
+			if slot := &l.slots[i]; slot.Payload != 0 || slot.Mark != 0 {
+				t.Fatalf("depth %d: slot %d keeps %d, with mark %d", depth, i, slot.Payload, slot.Mark)
 			}
 		}
+	}
+}
+
+// Calls with several tasks have one mark each. A tenant that ran dry is lent whole calls, of which the
+// first is copied if it is too long.
+func TestLaneOfCalls(t *testing.T) {
+	for size := 1; size <= laneSize; size++ {
+		s := build(t, config{})
+		s.crowd()
+		tn := laneOf(t, s, "a", 1, 2)
+		in, out := 2, 0
+		for range 20 {
+			for tn.load().open() {
+				n, _ := tn.put(numbered(in+1, size), 1)
+				if in += n; n < size {
+					break // full
+				}
+			}
+			take(t, s, out+1)
+			for out++; out < in-2; out++ {
+				take(t, s, out+1)
+				if lent := tn.Lent(); lent > inPlace || size == 40 && lent > 40 {
+					t.Fatalf("calls with %d tasks: %d are lent", size, lent)
+				}
+			}
+		}
+		if !tn.load().open() || tn.head == 0 {
+			t.Fatalf("calls with %d tasks: the lane is not used", size)
+		}
+		take(t, s, out+1, out+2)
+		nothing(t, s)
 	}
 }
 
@@ -86,7 +120,11 @@ func TestLaneOpens(t *testing.T) {
 func TestLaneOfTicket(t *testing.T) {
 	s := build(t, config{})
 	s.crowd()
-	tn := laneOf(t, s, "a", 1, 2)
+	tn := laneOf(t, s, "a", make([]int, 2)...)
+	for n := range 2 * laneSize { // until each slot has had a mark
+		admit(t, s, "a", task{Payload: max(0, n-2*laneSize+3)})
+		take(t, s, 0)
+	}
 	sh := tn.shard
 	s.credit.Bring(0)
 	w, n, _ := tn.drawTickets(1, 0)
@@ -106,7 +144,7 @@ func TestLaneOfTicket(t *testing.T) {
 	waits(t, "the delivery of the last task", last)
 	slot := tn.lane.Load().at(w.tail())
 	slot.Cost, slot.Payload = 1, 3
-	atomic.StoreUint32(&slot.Mark, markOf(w.tail()))
+	atomic.StoreUint32(&slot.Mark, 1)
 	if it := result(t, "TryDequeue", last); it.Payload != 2 {
 		t.Errorf("delivered %d", it.Payload)
 	}
@@ -131,9 +169,9 @@ func TestLaneVoid(t *testing.T) {
 			if slot.Cost = 0; i == round {
 				slot.Cost, slot.Payload = 1, 3+round
 			}
-			atomic.StoreUint32(&slot.Mark, markOf(at))
 			at = after(at)
 		}
+		atomic.StoreUint32(&tn.lane.Load().at(w.tail()).Mark, uint32(n))
 		tn.giveBack(2)
 	}
 	if n := s.Len(); n != 4 {
