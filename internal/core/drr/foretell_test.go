@@ -43,7 +43,7 @@ func (v *visit) before(w *visit) bool {
 // a tenant in its turn gets its next quantum in the next round.
 func visits(q *Queue[int, int]) (list []visit) {
 	l := &q.lists[0]
-	for f := l.active.head; f != nil; f = f.next {
+	for f := range l.active.all {
 		v := visitOf(q, f)
 		v.due, v.placed = uint64(max(Apart(f.visit, l.round), 0)), len(list)
 		if f.inTurn {
@@ -70,7 +70,7 @@ func stays(used bool, list []visit) {
 // freedVisits appends those that were blocked and cannot pay, and returns the first that can.
 func freedVisits(q *Queue[int, int], list []visit) (all []visit, goes *visit, used bool) {
 	used = q.lists[0].used
-	for f := q.lists[0].freed.head; f != nil; f = f.next {
+	for f := range q.lists[0].freed.all {
 		v := visitOf(q, f)
 		if v.cost == 0 {
 			continue
@@ -121,7 +121,7 @@ func foretell(q *Queue[int, int], limit uint64) foretold {
 		return foretold{verdict: Empty, key: -1}
 	}
 	list := visits(q)
-	for f := q.lists[0].fresh.head; f != nil; f = f.next {
+	for f := range q.lists[0].fresh.all {
 		v := visitOf(q, f)
 		if v.halts {
 			continue

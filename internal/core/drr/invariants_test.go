@@ -77,10 +77,9 @@ func (c *census[K, T]) list(q *Queue[K, T], level int) error {
 		where where
 	}{{&l.parked, parked}, {&l.fresh, fresh}, {&l.freed, freed}, {&l.active, active}} {
 		n := 0
-		var prev *seat[K, T]
-		for s := in.l.head; s != nil; s = s.next {
+		for s := range in.l.all {
 			switch {
-			case s.prev != prev:
+			case s.next.prev != s || (s.next == in.l.head) != (n == in.l.n-1):
 				return fmt.Errorf("list %d: broken link before tenant %v", level, s.tenant.Key)
 			case s.where != in.where || int(s.level) != level:
 				return fmt.Errorf("tenant %v: in list %d %d, says %d %d", s.tenant.Key, level, in.where, s.level, s.where)
@@ -96,10 +95,10 @@ func (c *census[K, T]) list(q *Queue[K, T], level int) error {
 				left++
 			}
 			c.listed[s] = in.where
-			prev, n = s, n+1
+			n++
 		}
-		if in.l.tail != prev || in.l.n != n {
-			return fmt.Errorf("list %d: length %d, counted %d, or a wrong tail", level, in.l.n, n)
+		if (in.l.head == nil) != (n == 0) {
+			return fmt.Errorf("list %d: length %d, head %p", level, n, in.l.head)
 		}
 	}
 	if l.left != left || (left == 0) != (l.active.n == 0) && (left > 0 || l.freed.n == 0) {

@@ -41,10 +41,7 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 		if t.mask != 1<<normalLevel || t.blocked {
 			break
 		}
-		// With that mask all its tasks are in slots, of which the oldest is next.
-		g := t.line.row.first
-		at := &g.slots[g.from]
-		cost, deficit := int64(at.Cost), s.deficit
+		deficit := s.deficit
 		if !s.inTurn {
 			if beyond(l.round, limit) { // NextOfAll says that it is ahead
 				break
@@ -54,7 +51,10 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 			l.audit.turn(deficit)
 			s.inTurn, s.deficit = true, deficit
 		}
-		if deficit < cost { // turnOver, of a seat in the active list
+		// With that mask all its tasks are in slots, of which the oldest is next. It costs at least 1: where a turn
+		// is one task, the tenant's next one, which may be in no cache, need not be looked at to end the turn.
+		g := t.line.row.first
+		if deficit < 1 || deficit < int64(g.slots[g.from].Cost) { // turnOver, of a seat in the active list
 			due := s.visit
 			s.inTurn, s.visit, l.used = false, l.round+1, true
 			l.active.rotate()
@@ -64,6 +64,8 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 			}
 			continue
 		}
+		at := &g.slots[g.from]
+		cost = int64(at.Cost)
 		s.deficit = deficit - cost
 		l.reached, l.used, l.emptyVisits = l.round, true, 0
 		l.audit.spent += uint64(cost)
@@ -86,10 +88,5 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant
 // leaveFront takes the seat at the head out of the active list, as leave does.
 func (l *list[K, T]) leaveFront(s *seat[K, T]) {
 	s.where, s.inTurn, s.visit, s.deficit = nowhere, false, l.clock(), min(s.deficit, 0)
-	l.active.n--
-	if l.active.head = s.next; s.next == nil {
-		l.active.tail = nil
-	} else {
-		s.next.prev, s.next = nil, nil
-	}
+	l.active.remove(s)
 }

@@ -66,12 +66,10 @@ func (q *Queue[K, T]) AdvanceRound(r uint64) {
 		return
 	}
 	if q.ready < q.queued {
-		for s := l.active.head; s != nil; {
-			next := s.next
+		for s := range l.active.all {
 			if s.tenant.blocked && !q.empty(s) {
 				q.halt(l, s)
 			}
-			s = next
 		}
 	}
 	if Apart(r, l.round) > 0 {
@@ -88,7 +86,7 @@ func (q *Queue[K, T]) SetRound(r uint64) {
 	}
 	l.round, l.used, l.left, l.wait = r, false, l.active.n, 0
 	l.audit.round(l.left)
-	for s := l.active.head; s != nil; s = s.next {
+	for s := range l.active.all {
 		s.visit = r
 	}
 }

@@ -50,11 +50,11 @@ func (s *script) state() {
 			continue
 		}
 		for _, in := range []struct {
-			name string
-			head *seat[string, string]
-		}{{"fresh", l.fresh.head}, {"freed", l.freed.head}, {"active", l.active.head}} {
+			name  string
+			seats *seats[string, string]
+		}{{"fresh", &l.fresh}, {"freed", &l.freed}, {"active", &l.active}} {
 			var seats []string
-			for f := in.head; f != nil; f = f.next {
+			for f := range in.seats.all {
 				seats = append(seats, fmt.Sprintf("%s %d", f.tenant.Key, f.deficit))
 			}
 			if len(seats) > 0 {

@@ -50,49 +50,49 @@ type seat[K comparable, T any] struct {
 	split  uint8 // levels whose flows take turns: see flows
 }
 
-// seats is a doubly linked list of seats. The zero value is empty.
+// seats is a ring of seats, doubly linked, which begins at the head. The zero value is empty.
 type seats[K comparable, T any] struct {
-	head, tail *seat[K, T]
-	n          int
+	head *seat[K, T]
+	n    int
 }
 
+// push adds a seat at the end.
 func (l *seats[K, T]) push(s *seat[K, T]) {
-	s.prev, s.next = l.tail, nil
-	if l.tail == nil {
-		l.head = s
-	} else {
-		l.tail.next = s
-	}
-	l.tail = s
 	l.n++
-}
-
-// rotate moves the head, if there is one, to the tail.
-func (l *seats[K, T]) rotate() {
-	s := l.head
-	if s == l.tail {
+	h := l.head
+	if h == nil {
+		l.head, s.next, s.prev = s, s, s
 		return
 	}
-	l.head = s.next
-	l.head.prev = nil
-	s.prev, s.next = l.tail, nil
-	l.tail.next = s
-	l.tail = s
+	s.next, s.prev = h, h.prev
+	h.prev.next, h.prev = s, s
 }
 
+// rotate moves the head to the end: in a ring no seat moves.
+func (l *seats[K, T]) rotate() { l.head = l.head.next }
+
 func (l *seats[K, T]) remove(s *seat[K, T]) {
-	if s.prev == nil {
-		l.head = s.next
+	l.n--
+	if l.n == 0 {
+		l.head = nil
 	} else {
-		s.prev.next = s.next
-	}
-	if s.next == nil {
-		l.tail = s.prev
-	} else {
-		s.next.prev = s.prev
+		s.prev.next, s.next.prev = s.next, s.prev
+		if l.head == s {
+			l.head = s.next
+		}
 	}
 	s.next, s.prev = nil, nil
-	l.n--
+}
+
+// all goes through the seats, from the head on. The loop may remove the seat that it has.
+func (l *seats[K, T]) all(yield func(*seat[K, T]) bool) {
+	for s, n := l.head, l.n; n > 0; n-- {
+		next := s.next
+		if !yield(s) {
+			return
+		}
+		s = next
+	}
 }
 
 // Tenant is one tenant's part of a Queue. Make it with Init; it belongs to one

@@ -64,7 +64,7 @@ func (l *list[K, T]) roundOver() {
 	l.left = l.active.n
 	l.audit.round(l.left)
 	if !l.used {
-		for f := l.active.head; f != nil; f = f.next { // once for each that came
+		for f := range l.active.all { // once for each that came
 			f.visit = l.round
 		}
 		return
@@ -178,7 +178,7 @@ func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
 func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 	l.emptyVisits = 0
 	fewest := uint64(math.MaxUint64)
-	for s := l.active.head; s != nil; s = s.next {
+	for s := range l.active.all {
 		h, _ := q.front(s, now)
 		if h.none() || h.due < now || h.cost <= s.deficit {
 			return
@@ -225,7 +225,7 @@ func (q *Queue[K, T]) pass(l *list[K, T], limit uint64) {
 
 // refill gives each seat the quanta of the given turns, in none of which any seat can pay.
 func (l *list[K, T]) refill(turns uint64) {
-	for s := l.active.head; s != nil; s = s.next {
+	for s := range l.active.all {
 		s.deficit += int64(turns * uint64(s.tenant.quantum))
 	}
 }
@@ -234,7 +234,7 @@ func (l *list[K, T]) refill(turns uint64) {
 func (l *list[K, T]) catchUp(turns uint64) {
 	l.refill(turns)
 	l.round, l.used = (l.round+turns)&lastRound, false
-	for s := l.active.head; s != nil; s = s.next {
+	for s := range l.active.all {
 		s.visit = (s.visit + turns) & lastRound
 	}
 	l.wait -= turns
@@ -324,12 +324,10 @@ func (q *Queue[K, T]) purge() {
 	}
 	for i := range q.lists {
 		for _, l := range []*seats[K, T]{&q.lists[i].fresh, &q.lists[i].freed, &q.lists[i].active} {
-			for s := l.head; s != nil; {
-				next := s.next
+			for s := range l.all {
 				if !s.inTurn && q.empty(s) {
 					q.leave(s)
 				}
-				s = next
 			}
 		}
 	}

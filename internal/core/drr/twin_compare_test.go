@@ -78,7 +78,7 @@ func (l modelList) lingers() bool {
 }
 
 func keys(l *seats[int, int]) (keys []int) {
-	for s := l.head; s != nil; s = s.next {
+	for s := range l.all {
 		keys = append(keys, s.tenant.Key)
 	}
 	return keys
