@@ -91,6 +91,14 @@ func TestSumSaturates(t *testing.T) {
 	if s.Sum() != math.MaxInt64 || s.Mean() != time.Hour {
 		t.Errorf("Sum %d, Mean %v", s.Sum(), s.Mean())
 	}
+	all := NewLocal()
+	all.RecordN(time.Hour, 5_124_095)
+	all.RecordAll([]time.Duration{time.Hour, time.Hour}) // past 2^64
+	s = NewSnapshot()
+	all.AddTo(s)
+	if s.Mean() != time.Hour {
+		t.Errorf("RecordAll: Mean %v", s.Mean())
+	}
 	l.RecordN(time.Hour, 2_124_095)
 	l.Record(time.Hour) // past 2^64
 	s = NewSnapshot()
@@ -123,6 +131,10 @@ func TestCountSaturates(t *testing.T) {
 	check("RecordN", &l.c)
 	l.Record(time.Second)
 	check("Record", &l.c)
+	all := NewLocal()
+	all.RecordN(time.Millisecond, math.MaxInt64-2)
+	all.RecordAll([]time.Duration{1, 2, 3})
+	check("RecordAll", &all.c)
 	s := NewSnapshot()
 	l.AddTo(s)
 	s.Merge(s)

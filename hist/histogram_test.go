@@ -137,6 +137,7 @@ func TestRecordDoesNotAllocate(t *testing.T) {
 	for name, f := range map[string]func(time.Duration){
 		"Local.Record":     l.Record,
 		"Local.RecordN":    func(d time.Duration) { l.RecordN(d, 3) },
+		"Local.RecordAll":  func(d time.Duration) { l.RecordAll([]time.Duration{d, d}) },
 		"Histogram.Record": h.Record,
 	} {
 		i := 0

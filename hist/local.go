@@ -34,6 +34,35 @@ func (l *Local) Record(d time.Duration) {
 	r[i&rowMask]++
 }
 
+// RecordAll counts each of ds, as Record does, for half the price if they are many. Under the caller's lock.
+func (l *Local) RecordAll(ds []time.Duration) {
+	c := &l.c
+	if len(ds) == 0 || int64(len(ds)) > maxCount-c.total {
+		for _, d := range ds {
+			l.Record(d)
+		}
+		return
+	}
+	lo, hi := int64(Highest), int64(Lowest)
+	sumLo, sumHi := c.sumLo, c.sumHi
+	for _, d := range ds {
+		v := clamp(d)
+		lo, hi = min(lo, v), max(hi, v)
+		var carry uint64
+		sumLo, carry = bits.Add64(sumLo, uint64(v), 0)
+		sumHi += carry
+		i := slot(v)
+		r := c.rows[i>>rowBits]
+		if r == nil {
+			r = c.grow(i >> rowBits)
+		}
+		r[i&rowMask]++
+	}
+	c.note(lo, hi)
+	c.total += int64(len(ds))
+	c.sumLo, c.sumHi = sumLo, sumHi
+}
+
 // RecordN counts d n times; n below 1 does nothing. The total number of samples
 // stops at 2^63-1. Under the caller's lock.
 func (l *Local) RecordN(d time.Duration, n int64) { l.c.recordN(d, n) }

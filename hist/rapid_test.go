@@ -50,6 +50,14 @@ func (w *twin) Record(t *rapid.T) {
 	}
 }
 
+func (w *twin) RecordAll(t *rapid.T) {
+	ds, i := rapid.SliceOfN(someDuration, 0, 20).Draw(t, "samples"), one(t, "local")
+	w.locals[i].RecordAll(ds)
+	for _, d := range ds {
+		w.inLocals[i] = append(w.inLocals[i], sample(d))
+	}
+}
+
 func (w *twin) RecordN(t *rapid.T) {
 	i, d, n := one(t, "local"), someDuration.Draw(t, "sample"), rapid.Int64Range(-1, 50).Draw(t, "times")
 	w.locals[i].RecordN(d, n)

@@ -55,6 +55,7 @@ func (s *Scheduler[K, T]) takeOne(it *firq.Item[K, T]) bool {
 	if s.life.State() != serve.Open || sh.next(it, now, limit) == nil {
 		return sh.serveOn(unsafe.Slice(it, 1), 0, hint, now) == 1 || s.take(unsafe.Slice(it, 1)) == 1
 	}
+	sh.Delivered(it.Wait)
 	failpoint.At("serve credit")
 	// Before: the credit is the task's. After: any call's. Then the look for waiters, which look at the
 	// credits after they have announced themselves (waitq).
@@ -98,7 +99,8 @@ func (s *Scheduler[K, T]) fastShard(now int64) (to *shard[K, T]) {
 }
 
 // next gives out the next task, and completes the item that the consumer gets of it; nil
-// if there is none within the limit, or after a good deal of looking. Under the lock.
+// if there is none within the limit, or after a good deal of looking. Under the lock. The caller counts
+// the shard's delivery.
 func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenant[K, T] {
 	failpoint.At("serve next")
 	dt, cost, enqueued := sh.Queue.NextPlain(now, limit, &it.Payload)
@@ -110,7 +112,6 @@ func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenan
 	// The task is this goroutine's now.
 	t := ownerOf(dt)
 	it.Tenant = t.Key
-	sh.Delivered(it.Wait)
 	if t.Delivered(now) {
 		sh.Rank(&t.Tenant)
 	}

@@ -39,6 +39,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 	}
 	// All credits in one step, and then the waiters: see takeOne.
 	if n > 0 {
+		sh.DeliveredAll(dst[:n])
 		failpoint.At("serve credit")
 		s.credit.GiveAt(hint, n)
 		failpoint.At("serve released")

@@ -46,6 +46,20 @@ func (s *Shard[K, T]) Delivered(wait time.Duration) {
 	s.dequeued++
 }
 
+// DeliveredAll counts the deliveries of a hold.
+func (s *Shard[K, T]) DeliveredAll(items []firq.Item[K, T]) {
+	s.dequeued += uint64(len(items))
+	for len(items) > 0 {
+		var waits [32]time.Duration
+		n := min(len(items), len(waits))
+		for i := range items[:n] {
+			waits[i] = items[i].Wait
+		}
+		s.waits[s.servedBy&1].RecordAll(waits[:n])
+		items = items[n:]
+	}
+}
+
 // Delivered counts a delivery of the tenant, and reports whether to call Rank: often at first, so that a
 // new tenant is ranked soon, then at each 64th, as a rank is worth no more.
 func (t *Tenant[K, T]) Delivered(now int64) (rank bool) {
