@@ -20,7 +20,7 @@
 //
 // # Concurrency properties
 //
-//	Local.Record, RecordN, AddTo   the caller's lock protects them
+//	Local.Record, RecordAll, RecordN, AddTo   the caller's lock protects them
 //	Histogram.Record               may block, only while every stripe is in use
 //	Histogram.Snapshot             may block on one stripe at a time
 //	Snapshot                       safe for concurrent reading; Merge is a write

@@ -86,8 +86,10 @@ func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) (n int, full error) {
 			}
 			sh.takeIn() // what came before there was a credit goes first
 			sh.fetchOpen(t)
-			for i := range ts[:got] {
-				sh.Queue.PushPlain(&t.Tenant.Tenant, &ts[i].Payload, max(ts[i].Cost, 1), now)
+			if got == 1 {
+				sh.Queue.PushPlain(&t.Tenant.Tenant, &ts[0].Payload, max(ts[0].Cost, 1), now)
+			} else {
+				sh.Queue.PushAll(&t.Tenant.Tenant, ts[:got], now)
 			}
 			sh.Pushed(&t.Tenant, got)
 			if t.Len() >= busy {

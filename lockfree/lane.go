@@ -267,9 +267,12 @@ func (sh *shard[K, T]) fetchSome(t *tenant[K, T], most int) {
 	}
 	dt := &t.Tenant.Tenant
 	// While shut closes the lane of a tenant that has flows by now, nothing of it may be lent.
-	if void == 0 && n+t.Lent() <= inPlace && sh.Queue.Lends(dt) {
+	if void == 0 && sh.Queue.Lends(dt) {
 		sh.Queue.Lend(dt, l.slots[:], int(t.head%laneSize), n) // they are served in place
-	} else { // producers get their slots back
+		if t.Lent() > inPlace {
+			sh.Queue.Spill(dt) // or copied, and producers get their slots back
+		}
+	} else {
 		sh.Queue.Spill(dt)
 		for at := t.head; at != end; at = after(at) {
 			if slot := l.at(at); slot.Cost > 0 {

@@ -187,6 +187,29 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 	}
 }
 
+// PushAll is PushPlain of the payloads and costs of tasks; a cost of 0 is 1.
+func (q *Queue[K, T]) PushAll(t *Tenant[K, T], tasks []firq.Task[T], enqueued int64) {
+	if !q.Lends(t) {
+		for i := range tasks {
+			q.PushPlain(t, &tasks[i].Payload, max(tasks[i].Cost, 1), enqueued)
+		}
+		return
+	}
+	n := len(tasks)
+	if n == 0 {
+		return
+	}
+	for len(tasks) > 0 {
+		slots := t.line.row.pushSome(len(tasks), &q.pool)
+		for i := range slots {
+			from := &tasks[i]
+			slots[i].Cost, slots[i].Enqueued, slots[i].Payload = uint32(max(from.Cost, 1)), enqueued, from.Payload
+		}
+		tasks = tasks[len(slots):]
+	}
+	q.pushed(&t.seat, normalLevel, n, t.mask == 0, t.mask&(1<<normalLevel) == 0)
+}
+
 // MostPlain is the largest cost that a Slot has room for.
 const MostPlain = math.MaxUint32
 

@@ -59,16 +59,16 @@ func (l *row[K, T]) empty() bool { return l.in == l.out }
 // front returns the oldest slot of a row that is not empty.
 func (l *row[K, T]) front() *Slot[T] { return &l.first.slots[l.first.from] }
 
-// push adds a slot at the end, and returns it for the caller to fill.
-func (l *row[K, T]) push(p *pool[K, T]) *Slot[T] {
+// pushSome adds up to n slots at the end, at least one, and returns them for the caller to fill.
+func (l *row[K, T]) pushSome(n int, p *pool[K, T]) []Slot[T] {
 	s := l.last
 	if s == nil || s.to >= len(s.slots) || s.lent {
 		s = l.room(p)
 	}
-	at := &s.slots[s.to]
-	s.to++
-	l.in++
-	return at
+	from := s.to
+	s.to = min(from+n, len(s.slots))
+	l.in += uint32(s.to - from)
+	return s.slots[from:s.to]
 }
 
 // room returns the last segment of a row, once there is room at its end.
@@ -220,11 +220,14 @@ func (l *row[K, T]) spill(p *pool[K, T]) {
 	s := l.unlast()
 	l.in -= uint32(s.to - s.from + s.rest)
 	for _, lent := range [2][]Slot[T]{s.slots[s.from:s.to], s.slots[:s.rest]} {
-		for i := range lent {
-			var zero T
-			at := l.push(p)
-			at.Cost, at.Enqueued, at.Payload = lent[i].Cost, lent[i].Enqueued, lent[i].Payload
-			lent[i].Payload = zero // keep no payload alive
+		for len(lent) > 0 {
+			to := l.pushSome(len(lent), p)
+			for i := range to {
+				var zero T
+				to[i].Cost, to[i].Enqueued, to[i].Payload = lent[i].Cost, lent[i].Enqueued, lent[i].Payload
+				lent[i].Payload = zero // keep no payload alive
+			}
+			lent = lent[len(to):]
 		}
 	}
 	p.putSegment(s)

@@ -104,8 +104,15 @@ func TestRow(t *testing.T) {
 			pushes := []int{1, 3, 6}[(i/100+int(seed))%3] // of eight: it shrinks, stays, grows
 			switch n := r.IntN(8); {
 			case n < pushes || oldest == next && n < 7:
-				l.push(&p).Payload = next
-				next++
+				n := 1
+				if r.IntN(10) == 0 {
+					n = 1 + r.IntN(20)
+				}
+				slots := l.pushSome(n, &p)
+				for i := range slots {
+					slots[i].Payload = next
+					next++
+				}
 			case oldest == next:
 			case n%2 == 0:
 				if s := l.front(); s.Payload != oldest {
@@ -246,7 +253,16 @@ func TestPlainIsNext(t *testing.T) {
 					several[i] = plainTask(1000*step+i, 1+r.Int64N(4))
 					several[i].Enqueued = int64(step)
 				}
-				n := ps[0].rings[key].lend(ps[0].q, ps[0].tenants[key], several...)
+				n := len(several)
+				if r.IntN(2) == 0 {
+					n = ps[0].rings[key].lend(ps[0].q, ps[0].tenants[key], several...)
+				} else {
+					tasks := make([]firq.Task[int], n)
+					for i := range tasks {
+						tasks[i].Payload, tasks[i].Cost = several[i].Payload, several[i].Cost
+					}
+					ps[0].q.PushAll(ps[0].tenants[key], tasks, int64(step))
+				}
 				for i := range several[:n] {
 					push(ps[1].q, ps[1].tenants[key], several[i])
 				}
