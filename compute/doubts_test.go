@@ -36,7 +36,7 @@ func TestContextHasEndedAtOnce(t *testing.T) {
 					if name == "Err" && ctx.Err() != nil {
 						t.Error("it has ended before the leader's")
 					}
-					cancel() // no other goroutine has run when it looks
+					cancel() // it looks immediately: another goroutine may be about to end it
 					return "", look(ctx)
 				})
 				d.ask(ctx, "a", "k").failed(None, context.Canceled)

@@ -234,10 +234,14 @@ func (f *flight[T, K, V]) left(leads bool) (cancel bool) {
 	return false
 }
 
-// leaderEnded notes that the context of the executing leader has ended.
+// leaderEnded notes that the context of the executing leader has ended. When it returns, the execution's
+// has, if no call waits any more.
 func (f *flight[T, K, V]) leaderEnded() {
 	failpoint.Lock(&f.p.mu, "leader ended")
-	cancel := f.state == executing && f.led && f.left(true)
+	if f.state == executing && f.led {
+		f.left(true)
+	}
+	cancel := f.state == executing && f.waiters == 0 // also if another goroutine has noted it: it may not have cancelled yet
 	f.p.mu.Unlock()
 	if cancel {
 		f.cancel()
