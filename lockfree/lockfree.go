@@ -11,7 +11,6 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/core/drr"
-	"github.com/firq-go/firq/internal/core/key"
 	"github.com/firq-go/firq/internal/core/pad"
 	"github.com/firq-go/firq/internal/core/park"
 	"github.com/firq-go/firq/internal/core/serve"
@@ -71,7 +70,7 @@ func newScheduler[K comparable, T any](cfg firq.Config[K, T], ways bool) (*Sched
 		rounds:  shardsel.NewRounds(n, c.FairnessSlack),
 		credit:  credit.New(c.MaxGlobal),
 		shards:  make([]*shard[K, T], n),
-		tenants: key.NewMap[K, *tenant[K, T]](),
+		tenants: serve.NewMap[K, *tenant[K, T]](),
 		bare:    c.MaxQueueAge == 0 && c.DynamicThreshold == 0,
 	}
 	var payload T

@@ -2,7 +2,7 @@
 Places, ring and lane of one tenant.
 
 Stands for   enter, send, takeClosed, pushSent (lockfree/enqueue.go); drawTickets, put,
-             openIfBusy, closeLane, fetchTo, ranDry (lane.go); takeIn, release (hold.go);
+             openIfBusy, closeLane, fetchSome, ranDry (lane.go); takeIn, release (hold.go);
              takePlaces, takeLocked, free, pay (tenant.go); reserve in admit (admit.go);
              draw, publish, next, free (ring.go); discard and published (lockfree.go).
 Left out     Credits (credit.pml), sleeping (parker.pml), tasks that are not plain, batches, slots

@@ -8,7 +8,6 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/core/key"
 )
 
 // TenantConfig is the configuration of a tenant: constants, or the answers of user code when it
@@ -32,7 +31,7 @@ type setLimits[K comparable] struct {
 // initLimits fills in what Config says. cfg is what the user has written: resolved,
 // MaxPerTenant is at most the MaxGlobal of that time.
 func (sh *Shared[K, T]) initLimits(cfg *firq.Config[K, T]) {
-	sh.limits.set = key.NewMap[K, int]()
+	sh.limits.set = NewMap[K, int]()
 	sh.limits.perTenant.Store(int64(cmp.Or(cfg.MaxPerTenant, firq.MaxTasks)))
 	sh.limits.inFlight.Store(int64(cfg.MaxInFlightPerTenant))
 	sh.Defaults = TenantConfig{Quantum: sh.Config.Quantum}

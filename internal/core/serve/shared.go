@@ -48,7 +48,7 @@ func NewShared[K comparable, T any](cfg firq.Config[K, T]) (*Shared[K, T], error
 	if err != nil {
 		return nil, err
 	}
-	sh := &Shared[K, T]{Config: resolved, Clock: clock.New(), quanta: key.NewMap[K, int64](), keys: key.New[K]()}
+	sh := &Shared[K, T]{Config: resolved, Clock: clock.New(), quanta: NewMap[K, int64](), keys: key.New[K]()}
 	sh.aheads = make([]atomic.Uint64, resolved.Shards)
 	sh.initLimits(&cfg)
 	sh.rejects.global = xsync.NewCounter()
