@@ -238,7 +238,8 @@ func (sh *shard[K, T]) closeLane(t *tenant[K, T]) bool {
 // the lane after that.
 func (sh *shard[K, T]) fetch(t *tenant[K, T]) { sh.fetchSome(t, laneSize) }
 
-// fetchSome is fetch of about so many tasks: none of the calls after the first one that would be more.
+// fetchSome fetches the tasks of the first call, and of those after it as long as they are at most most
+// together.
 func (sh *shard[K, T]) fetchSome(t *tenant[K, T], most int) {
 	tail := t.load().tail()
 	failpoint.At("fetch")
